@@ -2,27 +2,34 @@
 
     python tests/damaged.py [PATTERN]      # stores anew what became of each file, and prints what changed
 
-A number, word, line or key is replaced, doubled, moved or taken out (of pickles: an operand), so that most checks of
-readers and encoders have a file that runs into them. What becomes of each is in `tests/damaged.json.gz`: the refusal in
+A number, word, line or key is replaced, doubled, moved or taken out (of pickles: an operand; of archives: within one of
+its members, of Parquet a cell; of R's objects: within what gunzip gives), so that most checks of readers and encoders
+have a file that runs into them. What becomes of each is in `tests/damaged.json.gz`: the refusal in
 words, or a hash of what was read. That nothing false is read is held by the tests with known rows; here nothing changes
 unseen, and `make mutants` finds a check that is left out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import difflib
 import gzip
 import hashlib
+import io
 import json
 import pickletools
 import random
 import re
 import struct
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import recon
 from solvers.foundation.errors import ReconError
@@ -38,9 +45,10 @@ FOLDERS = (
     "golden/models/sklearn-1.9.1", "golden/models/sklearn2pmml-0.133.1", "golden/models/xgboost-3.2.0",
     "golden/models/catboost-1.2.10",
 )  # fmt: skip
-KINDS = {".txt", ".json", ".dot", ".csv", ".pmml", ".pkl"}
+KINDS = {".txt", ".json", ".dot", ".csv", ".pmml", ".pkl", ".zip", ".skops", ".rds"}
 LARGEST = 10_000  # bytes
 CHANGES = 40  # of each file
+INSIDE = 16  # of each archive and object of R, whose bytes are mostly without meaning
 TELLING = 6  # different outcomes; files with fewer are not kept, tables of rows for example
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 WORD = re.compile(r"[A-Za-z_]{2,}")
@@ -62,12 +70,9 @@ def name_of(path: Path) -> str:
 def damaged(path: Path) -> Iterator[bytes]:
     """Yield the contents of a file, each with one thing changed."""
     data = path.read_bytes()
-    for k in range(CHANGES):
+    for k in range(INSIDE if path.suffix in {".zip", ".skops", ".rds"} else CHANGES):
         rng = random.Random(f"{name_of(path)} {k}")
-        if path.suffix == ".json":
-            yield json.dumps(of_json(rng, json.loads(data))).encode()
-        else:
-            yield of_pickle(rng, data) if path.suffix == ".pkl" else of_text(rng, data.decode()).encode()
+        yield HOW.get(path.suffix, lambda rng, data: of_text(rng, data.decode()).encode())(rng, data)
 
 
 def of_text(rng: random.Random, text: str) -> str:
@@ -113,6 +118,69 @@ def of_json(rng: random.Random, data: Any) -> Any:
     return data
 
 
+def of_archive(rng: random.Random, data: bytes) -> bytes:
+    """Return an archive with one member changed inside, taken out, empty, or with the content of another."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    told = sorted(name for name in parts if not name.startswith("experimental/") and parts[name])
+    name, other, kind = rng.choice(told), rng.choice(told), rng.randrange(12)
+    if kind == 0:
+        del parts[name]
+    elif kind == 1:
+        parts[name] = rng.choice([b"", parts[other]])
+    else:
+        parts[name] = of_member(rng, parts[name])
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, part in parts.items():
+            archive.writestr(zipfile.ZipInfo(member), part)
+    return packed.getvalue()
+
+
+def of_member(rng: random.Random, part: bytes) -> bytes:
+    """Return a file of an archive with one thing changed: of JSON, of Parquet's cells, of text, else of its bytes."""
+    if part[:1] == b"{":
+        return json.dumps(of_json(rng, json.loads(part)), separators=(",", ":")).encode()
+    if part[:4] == b"PAR1" and rng.randrange(4):
+        table = pq.read_table(io.BytesIO(part))
+        packed = io.BytesIO()
+        with contextlib.suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
+            changed = pa.Table.from_pylist(of_json(rng, table.to_pylist()), table.schema)
+            pq.write_table(changed, packed)
+            return packed.getvalue()
+    printed = b"\0" not in part and part.isascii()
+    return of_text(rng, part.decode()).encode() if printed else of_bytes(rng, part)
+
+
+def of_bytes(rng: random.Random, data: bytes) -> bytes:
+    """Return bytes with a whole number, a float or a byte replaced, cut off, or with some of them doubled."""
+    kind, changed = rng.randrange(6), bytearray(data)
+    at = rng.randrange(len(data))
+    if kind == 0:
+        return data[:at]
+    if kind == 1:
+        return data[:at] + data[max(0, at - rng.choice([1, 4, 8, 40])) :]
+    if kind == 2:
+        return _replaced(changed, at, bytes([rng.choice([0, 1, 2, 7, 255])]))
+    order = rng.choice("<>") if data[:2] != b"X\n" else ">"  # R writes big numbers first
+    if kind < 5:
+        small = re.compile(rb"\0\0\0[\0-\x40]" if order == ">" else rb"[\0-\x40]\0\0\0")
+        places = [one.start() for one in small.finditer(data)] or [at]
+        new = struct.pack(f"{order}i", rng.choice([0, -1, 1, 2, 7, 1 << 30, -(1 << 31)]))
+    else:
+        high = re.compile(rb"[\x3f\x40\xbf\xc0][\0-\xff]{7}" if order == ">" else rb"[\0-\xff]{7}[\x3f\x40\xbf\xc0]")
+        places = [one.start() for one in high.finditer(data)] or [at]
+        new = struct.pack(f"{order}d", rng.choice([0.0, -1.0, 0.5, 2.0, 7.0, 1e300, float("nan"), float("inf")]))
+    return _replaced(changed, rng.choice(places), new)[: len(data)]
+
+
+def of_r(rng: random.Random, data: bytes) -> bytes:
+    """Return an object of R, packed as it was, with one thing in its unpacked bytes changed."""
+    packed = data[:2] == b"\x1f\x8b"
+    inner = of_bytes(rng, gzip.decompress(data) if packed else data)
+    return gzip.compress(inner, mtime=0) if packed else inner
+
+
 def of_pickle(rng: random.Random, data: bytes) -> bytes:
     """Return a pickle with an operand replaced: a number, a letter of a text, or a constant."""
     places = [(code.name, at) for code, _, at in pickletools.genops(data) if code.name in OPERANDS]
@@ -142,6 +210,15 @@ OPERANDS: dict[str, Any] = {
     "NONE": lambda rng, data, at: _replaced(data, at, b"\x88"),
     "NEWTRUE": lambda rng, data, at: _replaced(data, at, rng.choice([b"\x89", b"N"])),
     "NEWFALSE": lambda rng, data, at: _replaced(data, at, rng.choice([b"\x88", b"N"])),
+}
+
+
+HOW: dict[str, Any] = {
+    ".json": lambda rng, data: json.dumps(of_json(rng, json.loads(data))).encode(),
+    ".pkl": of_pickle,
+    ".zip": of_archive,
+    ".skops": of_archive,
+    ".rds": of_r,
 }
 
 

@@ -358,7 +358,8 @@ def in_member(data: bytes, dice: Random) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     name = dice.choice(sorted(parts))
-    how = {".json": in_tree, ".xml": in_text, ".rels": in_text}.get(Path(name).suffix, in_words)
+    text = b"\0" not in parts[name] and Path(name).suffix in {".xml", ".rels", ".txt", ".ini"}
+    how = in_tree if parts[name][:1] in (b"{", b"[") else in_text if text else in_words
     parts[name] = how(parts[name], dice)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

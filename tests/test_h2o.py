@@ -132,6 +132,31 @@ REFUSED = (
     (("forest",), {"categorical_encoding": "OneHotExplicit"}, Unsupported, "were made of others"),
     (("forest", SETTINGS, replaced(b"n_columns = 5", b"n_columns = 6")), {}, ReleaseError, "does not name 6"),
     (("forest", SETTINGS, replaced(b"n_trees = 3", b"n_trees = x")), {}, ReleaseError, "has 'x' as n_trees"),
+    (
+        ("forest", SETTINGS, replaced(b"n_trees = 3", b"n_trees = 2")),
+        {},
+        ReleaseError,
+        "archive 3 trees of 1 class",
+    ),
+    (("forest", SETTINGS, replaced(b"n_trees = 3", b"n_trees = 999999999")), {}, ReleaseError, "archive 3 trees"),
+    (("forest", "", None, ("trees/t00_001.bin",)), {}, ReleaseError, "has 3 as n_trees, the archive 2 trees"),
+    (
+        (
+            "forest",
+            SETTINGS,
+            replaced(b"n_trees_per_class = 1", b"n_trees_per_class = 999999999"),
+            ("trees/t00_002.bin",),
+        ),
+        {},
+        ReleaseError,
+        "archive 2 trees",
+    ),
+    (
+        ("forest", SETTINGS, replaced(b"n_trees = 3", b"n_trees = 2"), (FIRST,)),
+        {},
+        ReleaseError,
+        "t00_000.bin: is not",
+    ),
     (("forest", SETTINGS, replaced(b"2: 4 d000", b"2: 5 d000")), {}, ReleaseError, "has no categories"),
     (("forest", SETTINGS, replaced(b"n_features = 4", b"n_features = 1")), {}, ReleaseError, "tests column"),
     *(

@@ -20,7 +20,7 @@ from recon.readers.formats.statistics.naive_bayes import read_bayes_rds
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import bind_draft
 from recon.readers.stored.binary.rds import RObject
-from solvers.foundation.errors import ReconError
+from solvers.foundation.errors import ReconError, ReleaseError
 from solvers.foundation.limits import Limits
 
 KINDS = {
@@ -203,6 +203,20 @@ def test_shares_of_e1071_never_exclude_the_true_rows(seed):
     release = encode(*bind_draft(draft, domain), draft.rows)
     assert violations(release, frame) == []
     return None
+
+
+@pytest.mark.parametrize(
+    ("share", "why"),
+    [(0.0, "shares that sum to 0.[0-9]+ in a class, not to 1"), (1.5, "1.5 as the"), (np.nan, "nan as")],
+)
+def test_shares_of_e1071_that_are_those_of_no_class_are_named(share, why):
+    frame = drawn(4, columns=2)
+    whole = e1071_object(frame.assign(c0=frame.c0.map({0: "p", 1: "q", 2: "r"})), 0.0)
+    read_bayes_rds(whole)
+    cells = whole.values[1].values[0].values
+    cells[np.argmax(cells)] = share
+    with pytest.raises(ReleaseError, match=rf"tables\$c0: has .*{why}"):
+        read_bayes_rds(whole)
 
 
 def e1071_object(frame, laplace):

@@ -254,6 +254,14 @@ def shares_with(change):
     return changed("ranger_shares.rds", **{"terminal.class.counts": every})
 
 
+def linked(links):
+    """Return the forest of shares with one tree of three nodes and these links."""
+    one = {"child.nodeIDs": RObject("list", [doubles(*side) for side in links])}
+    one |= {name: doubles(0, 0, 0) for name in ("split.varIDs", "split.values")}
+    one |= {"terminal.class.counts": RObject("list", [doubles()] * 3)}
+    return changed("ranger_shares.rds", **{name: RObject("list", [value]) for name, value in one.items()})
+
+
 @pytest.mark.parametrize(
     ("root", "why"),
     [
@@ -266,6 +274,8 @@ def shares_with(change):
         (changed("ranger_shares.rds", **{"class.values": doubles(1, 2, 7)}), "numbers none of 4 levels"),
         (changed("ranger_shares.rds", **{"terminal.class.counts": RObject("list", [])}), "shares as trees"),
         (changed("ranger_shares.rds", **{"terminal.class.counts": RObject("list", [doubles(1)] * 3)}), "every node"),
+        (linked([[1, 0, 9e9], [2, 0, 0]]), "tree 1: has a link that is no number of a node"),
+        (linked([[1, 0, np.nan], [2, 0, 0]]), "tree 1: has a link that is no number of a node"),
         (changed("ranger_classes.rds", **{"class.values": doubles(1, 2, 3)}), "holds 4, which is none of the classes"),
     ],
 )  # fmt: skip

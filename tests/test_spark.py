@@ -9,6 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from extras import extra
 
@@ -132,6 +134,23 @@ def changed(file, **settings):
                 content = table.getvalue()
             made.writestr(name, content)
     return out.getvalue()
+
+
+@pytest.mark.parametrize(("labels", "why"), [([], "has labels of 0 columns, of 1"), (None, "has labels of 0 columns")])
+def test_a_step_that_names_no_labels_is_refused(labels, why, tmp_path):
+    extra("pyarrow")
+    out = tmp_path / "model.zip"
+    with zipfile.ZipFile(CORPUS / "spark_pipeline.zip") as archive, zipfile.ZipFile(out, "w") as made:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if "1_StringIndexer" in name and name.endswith(".parquet"):
+                table = pq.read_table(io.BytesIO(content))
+                packed = io.BytesIO()
+                pq.write_table(pa.Table.from_pylist([{"labelsArray": labels}], table.schema), packed)
+                content = packed.getvalue()
+            made.writestr(name, content)
+    with pytest.raises(ReleaseError, match=why):
+        recon.load(out)
 
 
 def one_more(frame):

@@ -218,12 +218,16 @@ TEXTS = (
 
 
 class BinaryFormat(NamedTuple):
-    """A format of bytes: what it is called, how they begin, the module and the test of what follows."""
+    """A format of bytes: what it is called, how they begin, the module and the test of what follows.
+
+    `unread`: of an archive, what in the module says which parts its reader does not look at ("": nobody says it).
+    """
 
     kind: str
     begin: re.Pattern[bytes]
     module: str
     looks: str
+    unread: str = ""
 
 
 WORKBOOK, YDF, CBM, UBJSON = "spreadsheet", "YDF model", "CatBoost model", "UBJSON"
@@ -231,9 +235,9 @@ SPARK, MOJO = "Spark ML model", "H2O MOJO"
 _ARCHIVE = re.compile(rb"PK\x03\x04")
 BINARIES = (  # reading and inspection ask this table, and `TEXTS` for a text
     BinaryFormat(WORKBOOK, _ARCHIVE, "recon.io.files.sheets", "is_workbook"),
-    BinaryFormat(YDF, _ARCHIVE, f"{READERS}.boosters.yggdrasil", "looks_like_yggdrasil"),
-    BinaryFormat(SPARK, _ARCHIVE, f"{READERS}.boosters.spark", "looks_like_spark"),
-    BinaryFormat(MOJO, _ARCHIVE, f"{READERS}.boosters.h2o", "looks_like_mojo"),
+    BinaryFormat(YDF, _ARCHIVE, f"{READERS}.boosters.yggdrasil", "looks_like_yggdrasil", "unread_parts"),
+    BinaryFormat(SPARK, _ARCHIVE, f"{READERS}.boosters.spark", "looks_like_spark", "unread_parts"),
+    BinaryFormat(MOJO, _ARCHIVE, f"{READERS}.boosters.h2o", "looks_like_mojo", "unread_parts"),
     BinaryFormat(CBM, re.compile(b"CBM1"), f"{READERS}.boosters.catboost_file", "looks_like_cbm"),
     BinaryFormat(UBJSON, re.compile(rb"\{(?!\s*[\"}])"), f"{READERS}.boosters.xgboost.model", "looks_like_xgboost_ubj"),
 )
@@ -357,8 +361,9 @@ def binary_kind(data: bytes) -> str:
 def unread_parts(data: bytes) -> dict[str, int] | None:
     """Return the bytes of a model folder's archive that its reader does not look at, by file; None for other files."""
     found = _binary_format(data)
-    told = None if found is None else getattr(importlib.import_module(found.module), "unread_parts", None)
-    parts: dict[str, int] | None = None if told is None else told(data)
+    if found is None or not found.unread:
+        return None
+    parts: dict[str, int] = getattr(importlib.import_module(found.module), found.unread)(data)
     return parts
 
 

@@ -98,6 +98,7 @@ def looks_like_mojo(data: bytes) -> bool:
     return SETTINGS in archive_names(data)
 
 
+_TREE = re.compile(r"trees/t(\d{2,9})_(\d{3,9})\.bin")
 # What is read of `model.ini`; of the settings of a fit, their names and what they were.
 _READ_KEYS = {
     "algo", "mojo_version", "endianness", "n_features", "n_columns", "n_trees", "n_trees_per_class", "distribution",
@@ -328,11 +329,18 @@ def read_mojo(data: bytes) -> Draft:
     settings.refuse()
     reader = _MojoTrees(settings)
     trees = list[MojoTree]()
+    stored = {(int(found[1]), int(found[2])) for name in files if (found := _TREE.fullmatch(name))}
+    held = sorted({of for of, _ in stored if of < settings.whole("n_trees_per_class")})  # a class without rows has none
+    if len(stored) != len(held) * settings.whole("n_trees"):
+        raise ReleaseError(
+            f"has {settings.info['n_trees']} as n_trees, the archive {len(stored):,} trees of {len(held):,} classes",
+            place=SETTINGS,
+        )
     for number in range(settings.whole("n_trees")):
-        for of in range(settings.whole("n_trees_per_class")):
+        for of in held:
             name = f"trees/t{of:02}_{number:03}"
-            if f"{name}.bin" not in files:  # of a class without rows there is none
-                continue
+            if f"{name}.bin" not in files:
+                raise ReleaseError("is not in the archive", place=f"{name}.bin")
             tree = reader.tree(files[f"{name}.bin"], files.get(f"{name}_aux.bin", b""), of, number, name)
             if tree is not None:
                 trees.append(tree)

@@ -351,21 +351,20 @@ def _tree(
     children: RObject, columns: RObject, ends: RObject, sets: _CategorySets, features: int, place: str
 ) -> CountedTree:
     """Return the arrays of one tree, whose nodes have no sizes."""
-    links = (
-        [np.array(_plain_numbers(one, place), dtype=np.int64) for one in children.values]
-        if children.kind == "list"
-        else []
-    )
+    both = children.values if children.kind == "list" else ()
+    links = [np.array(_plain_numbers(one, place)) for one in both]
     at, values = np.array(_plain_numbers(columns, place)), np.array(_plain_numbers(ends, place))
     if len(links) != 2 or {len(one) for one in (*links, at, values)} != {len(at)} or not 0 < len(at) <= MAX_NODES:
         raise ReleaseError("has not as many links as tests", place=place)
     leaf = (links[0] == 0) & (links[1] == 0)
-    feature = np.where(leaf, -1, at).astype(np.int64)
-    if ((feature >= features) | (feature < 0) & ~leaf).any() or not np.isfinite(values[~leaf]).all():
+    if any((one != np.clip(np.rint(one), 0, len(at))).any() for one in links):
+        raise ReleaseError("has a link that is no number of a node", place=place)
+    if not np.isin(at[~leaf], np.arange(features)).all() or not np.isfinite(values[~leaf]).all():
         raise ReleaseError(f"tests columns that are none of the {features}, or has no threshold", place=place)
+    feature = np.where(leaf, -1, np.where(leaf, 0, at)).astype(np.int64)
     numbers = zip(feature.tolist(), values.tolist(), strict=True)
     threshold = np.array([-2.0 if f < 0 else sets.number(f, end) for f, end in numbers])
-    left, right = (np.where(leaf, -1, link) for link in links)
+    left, right = (np.where(leaf, -1, link).astype(np.int64) for link in links)
     none, one, size = np.zeros(len(at)), np.ones(len(at), dtype=np.int64), np.full(len(at), UNPUBLISHED, dtype=np.int64)
     arrays = TreeArrays(
         left, right, feature, threshold, none.astype(bool), none, one, one.astype(np.float64), none[:, None]

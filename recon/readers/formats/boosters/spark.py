@@ -223,7 +223,10 @@ class SparkColumns:
                 break
             pairs = _columns_of(one)
             if one.name == "StringIndexerModel":
-                indexed |= {out: (column, values) for (column, out), values in zip(pairs, _labels(one), strict=False)}
+                labels = _labels(one)
+                if len(labels) != len(pairs):
+                    raise ReleaseError(f"has labels of {len(labels)} columns, of {len(pairs)}", place="data")
+                indexed |= {out: (column, values) for (column, out), values in zip(pairs, labels, strict=True)}
             elif one.name == "VectorAssembler" and one.settings.get("outputCol") == wanted:
                 inputs = [str(v) for v in one.settings.get("inputCols", ())]
             else:

@@ -185,6 +185,7 @@ def _draft(value: RObject) -> Draft:
             raise ReleaseError(f"has {len(found)} lines for {len(rows)} classes", place=f"tables${name[:60]}")
         levels = _dimension(table, 1)[1]
         if levels:
+            _check_shares(found, rows, f"tables${name[:60]}")
             columns.append(LevelShares(name, texts_or_numbers(levels), tuple(map(tuple, found)), tuple(rows)))
         else:
             means += _means(name, found, rows, label, classes)
@@ -208,6 +209,16 @@ def _draft(value: RObject) -> Draft:
         columns=tuple(columns),
         means=tuple(means),
     )
+
+
+def _check_shares(found: Sequence[Sequence[float]], rows: Sequence[int], place: str) -> None:
+    """Refuse levels whose shares in a class that has rows do not sum to 1."""
+    for line, n in zip(found, rows, strict=True):
+        odd = next((share for share in line if n and not 0 <= share <= 1), None)
+        if odd is not None:
+            raise ReleaseError(f"has {odd:g} as the share of a level", place=place)
+        if n and abs(sum(line) - 1) > NEAR:
+            raise ReleaseError(f"has shares that sum to {sum(line):.6g} in a class, not to 1", place=place)
 
 
 def _dimension(value: RObject, axis: int) -> tuple[str, list[str]]:
