@@ -26,6 +26,7 @@ from recon.readers.loading.settled import proofs, strengthened_release, surplus_
 from solvers.engines.chain import NOT_USED, answer
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.native import one_thread
 from solvers.statements.questions.answers import TargetsAnswer
 from solvers.statements.questions.query import Targets
 from solvers.statements.release import ANY_LABEL
@@ -96,7 +97,8 @@ def labels(release: Released, limits: Limits | None = None) -> pd.DataFrame:
         message = f"every row's '{label.name}' is given: leave the column out, or empty where it is not known"
         raise ReleaseError(message, file=known.file)
     regions = KnownRegions.of(known, release.cut)
-    found = _label_counts(release, known, regions, given, limits)
+    with one_thread():  # of two, one waits and counts as work: half of all where other work shares the cores
+        found = _label_counts(release, known, regions, given, limits)
     names = [label.value_at(i) for i in range(label.span[1])]
     sure, some = found.certain[regions.of_row], found.high[regions.of_row] > 0
     lines = []
