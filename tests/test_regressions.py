@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from pathlib import Path
@@ -10,13 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from boosted_cases import compas14
-from extras import batches, run
+from extras import batches, extra, run
 from regression_cases import failures, people, table
 
 import recon
 from recon.readers.formats.regressions.sums_of_products import PublishedInverse, enclosed_sums
 from recon.readers.frames.world import violations
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
+from recon.readers.stored.objects.pandas_tables import arrow_texts
+from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -256,3 +259,76 @@ def test_an_object_of_statsmodels_without_its_data_is_understood_whole(capsys):
     code, told, _ = run(capsys, "gate", str(CORPUS / "statsmodels_ols.pkl"), "--policy", "preset:minimum-cell-10")
     assert "it is not known what" not in told
     assert (code, "1 of 4 thresholds of the policy minimum-cell-10 is open (people fully known)" in told) == (4, True)
+
+
+def unknown_of(result, tmp_path):
+    """Return what of the saved result no reader and no rule knows."""
+    result.remove_data()
+    result.save(tmp_path / "saved.pkl")
+    return [one.path for one in inspect(tmp_path / "saved.pkl").findings if one.level == "unknown"]
+
+
+def fitted_result(kind):
+    """Return a result of statsmodels on 80 people whose columns and classes have names of several words."""
+    extra("statsmodels")
+    import statsmodels.api as sm
+
+    rng = np.random.default_rng(3)
+    people = pd.DataFrame({"age at diagnosis": rng.integers(20, 60, 80), "body mass index": rng.normal(25, 3, 80)})
+    grade = pd.Series(np.array(["none at all", "mild", "severe disease"])[rng.integers(0, 3, 80)], name="grade of it")
+    if kind == "MNLogit":
+        return sm.MNLogit(grade, sm.add_constant(people)).fit(disp=0)
+    return sm.GLM(grade == "mild", sm.add_constant(people), family=sm.families.Binomial()).fit()
+
+
+@pytest.mark.parametrize("kind", ["GLM", "MNLogit"])
+def test_what_a_usual_fit_saves_is_known(kind, tmp_path):
+    """Steps of the solver, and names that pandas stores in memory of pyarrow."""
+    assert unknown_of(fitted_result(kind), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda steps: steps.update(rows=[1.0, 2.0]),
+        lambda steps: steps["params"].__setitem__(1, np.arange(40.0)),
+        lambda steps: steps["params"].__setitem__(-1, np.arange(3.0)),
+        lambda steps: steps["deviance"].__setitem__(1, "a name"),
+        lambda steps: steps["deviance"].append(1.0),
+        lambda steps: steps.update(iteration=10**9),
+        lambda steps: steps.update(params=steps["params"][-1:] * 300, deviance=[0.5] * 300),
+    ],
+)
+def test_what_is_no_step_of_a_solver_is_not_understood(change, tmp_path):
+    result = fitted_result("GLM")
+    change(result._results.fit_history)
+    assert unknown_of(result, tmp_path) == ["_results.fit_history"]
+
+
+@pytest.mark.parametrize("texts", [["Ann was ill in May", "Ben"], [f"person {k}" for k in range(300)], ["x" * 5_000]])
+def test_texts_in_memory_of_pyarrow_that_name_nothing_else_are_not_understood(texts, tmp_path):
+    result = fitted_result("MNLogit")
+    result._results.model.data._cov_names = pd.MultiIndex.from_product([texts, ["const"]])
+    assert any("_pa_array" in path for path in unknown_of(result, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("texts", "data", "read"),
+    [
+        (["Ann", "Ben"], b"AnnBen", ["Ann", "Ben"]),
+        ([], b"", []),
+        (["Ann", "Ben"], b"AnnBenEve", None),
+        (["Ann", None], b"Ann", None),
+    ],
+)
+def test_memory_of_pyarrow_is_texts_where_nothing_else_stands_in_it(texts, data, read):
+    extra("pyarrow")
+    import pyarrow as pa
+
+    made = pa.array(texts, pa.large_string())
+    known, ends, _ = made.buffers()
+    made = pa.Array.from_buffers(
+        made.type, len(texts), [known, ends and ends[: 8 * len(texts) + 8], pa.py_buffer(data)]
+    )
+    thing = open_stored(pickle.dumps(made, protocol=4), 1 << 20).root
+    assert arrow_texts(thing) == read

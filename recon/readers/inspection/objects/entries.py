@@ -16,11 +16,9 @@ from recon.readers.inspection.ledger.entries import (
     NUMBER,
     SMALL,
     STATE,
-    Decision,
     LedgerEntry,
     Status,
     attribute_record,
-    base_of,
     class_key,
     decided,
     entries_in,
@@ -39,7 +37,14 @@ from recon.readers.inspection.ledger.entries import (
     told_text,
 )
 from recon.readers.inspection.ledger.forms import LEVELS, is_name
-from recon.readers.inspection.objects.generic import MIN_ROWS, is_unlike_model, row_finding, sizes_of, widths_of
+from recon.readers.inspection.objects.generic import (
+    MIN_ROWS,
+    is_unlike_model,
+    may_have_lists,
+    row_finding,
+    sizes_of,
+    widths_of,
+)
 from recon.readers.inspection.objects.traversal import GENERATORS, GraphPlace, NodeField, described, is_sparse
 from recon.readers.inspection.objects.traversal import NAMES as SEEDS
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes, resolve
@@ -58,6 +63,7 @@ _GENERATOR, _STATE = 160, 2_600
 _DRAWN = (231, 393)
 LONGEST = 40  # characters of a text that is an option or a name
 COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: elsewhere the same names say nothing more
+_NAMES = frozenset([COLUMN_NAMES, "_ynames_map", "_cache"])  # the last two of statsmodels: of classes, of columns
 LONGEST_NAME = 64  # characters of the name of a column or class
 # Entries of a list that a parameter may be given; numbers of parameters in a file beside the first of each.
 MAX_LIST_ENTRIES = 8
@@ -144,7 +150,7 @@ def object_entries(
     found: list[Finding] = []
     free = _Free()
     every = list(_held_attributes(places))
-    columns = frozenset(t for held in every if held.first.attribute == COLUMN_NAMES for t in held.texts)
+    columns = frozenset(t for held in every if held.first.attribute in _NAMES for t in held.texts)
     for held in every:
         said = told.get(id(held.first)) or _status(held, free, read_whole, columns)
         if id(held.first) not in told and held.objects and said[0] != "unused" and _is_no_place_of_objects(held):
@@ -313,6 +319,8 @@ def _status(held: HeldAttribute, free: _Free, read_whole: bool, columns: frozens
     if owner is None:
         return HOLDS_NOTHING if empty else ("used", "", "its reader read all of it") if read_whole else NOT_KNOWN
     kind, attribute = class_key(owner), held.first.attribute
+    if kind == "pandas.ArrowStringArray" and attribute == "_pa_array" and held.texts <= columns and not held.extra:
+        return "harmless", "", "names of columns and classes, which stand elsewhere in the file"
     decision, fits = decided(kind, attribute), attribute_record(kind, attribute)
     if empty and (decision is not None or fits is not None or not isinstance(value, (bool, type(None)))):
         return HOLDS_NOTHING
@@ -495,7 +503,7 @@ def _has_more(held: HeldAttribute) -> bool:
         held.beside
         or not _has_form(held)
         or is_unlike_model(held.first)
-        or (held.lists and not _may_have_lists(held, decision))
+        or (held.lists and not may_have_lists(held.first, decision))
         or (flat and ((each and entries > columns) or (labels and entries > max(2, classes))))
         or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME)
         or bool(fits is not None and fits.same is None and held.keys - fits.texts)
@@ -512,24 +520,6 @@ def _has_form(held: HeldAttribute, few: bool = False) -> bool:
     if fits is None or fits.has_form(held.forms):
         return True
     return few and held.longest <= max(MAX_LIST_ENTRIES, *sizes_of(held.first))
-
-
-def _may_have_lists(held: HeldAttribute, decision: Decision | None) -> bool:
-    """Return whether lists may stand in the lists of an attribute: those of parameters, as far as a decision says."""
-    most, value = decision.most if decision is not None else "", held.first.value
-    if "p" in most:
-        return isinstance(value, list) and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in value)
-    return bool(most) and "f" not in most and not _is_fitted(held.first)
-
-
-def _is_fitted(place: GraphPlace) -> bool:
-    """Return whether an attribute of scikit-learn is worked out by its fit: parameters may have any form."""
-    name, owner = place.attribute, place.owner
-    return (
-        owner is not None
-        and base_of(class_key(owner)).startswith("sklearn.")
-        and (name.endswith("_") or name.startswith("_"))
-    )
 
 
 def _is_grave(told: Mapping[int, Said], held: HeldAttribute) -> bool:

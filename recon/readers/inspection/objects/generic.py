@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ import numpy as np
 from recon.readers.formats.boosters.catboost_file import cbm_booster
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 from recon.readers.inspection.findings.rules import RULES, LeakRule
-from recon.readers.inspection.ledger.entries import class_key, decided, is_known_class
+from recon.readers.inspection.ledger.entries import Decision, base_of, class_key, decided, is_known_class
 from recon.readers.inspection.objects.traversal import GraphPlace, described, entries_of, shape_of
+from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReconError
 
+MOST_STEPS = 200  # of a fit by reweighted least squares, which ends after 100 where nobody says otherwise
 MIN_ROWS = 4  # rows from which on a length says anything
 _FRAMES = ("pandas.", "polars.", "pyarrow.")
 _ON_ALL_ROWS = frozenset(
@@ -163,6 +166,48 @@ def _columns_of_catboost(owner: Thing) -> int:
         return len(cbm_booster(bytes(model)).names) if isinstance(model, (bytes, bytearray)) else 0
     except ReconError:
         return 0
+
+
+def may_have_lists(place: GraphPlace, decision: Decision | None) -> bool:
+    """Return whether lists may stand in the lists of an attribute: those of parameters, as far as a decision says."""
+    most, value = decision.most if decision is not None else "", place.value
+    if _is_fit_history(place):
+        return True
+    if "p" in most:
+        return isinstance(value, list) and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in value)
+    return bool(most) and "f" not in most and not _is_fitted(place)
+
+
+def _is_fitted(place: GraphPlace) -> bool:
+    """Return whether an attribute of scikit-learn is worked out by its fit: parameters may have any form."""
+    name, owner = place.attribute, place.owner
+    return (
+        owner is not None
+        and base_of(class_key(owner)).startswith("sklearn.")
+        and (name.endswith("_") or name.startswith("_"))
+    )
+
+
+def _is_fit_history(place: GraphPlace) -> bool:
+    """Return whether a place has what statsmodels' GLM keeps of each step: coefficients and deviance, nothing else."""
+    value, owner = place.value, place.owner
+    if place.attribute != "fit_history" or owner is None or not isinstance(value, dict):
+        return False
+    steps, told = value.get("params"), value.get("deviance")
+    if set(value) != {"params", "deviance", "iteration"} or not isinstance(steps, list) or not isinstance(told, list):
+        return False
+    last = resolve(owner.get("params")) if owner.has("params") else None
+    each = [one for one in map(resolve, steps) if not (isinstance(one, float) and one == inf)]  # before the first step
+    return (
+        isinstance(last, np.ndarray)
+        and len(steps) == len(told) <= MOST_STEPS
+        and all(isinstance(resolve(one), float) for one in told)
+        and all(isinstance(one, np.ndarray) and (one.dtype, one.shape) == (last.dtype, last.shape) for one in each)
+        and bool(each)
+        and np.allclose(each[-1], last, rtol=1e-6, atol=1e-9)
+        and isinstance(value["iteration"], int)
+        and 0 <= value["iteration"] <= MOST_STEPS
+    )
 
 
 def is_unlike_model(place: GraphPlace) -> bool:

@@ -22,6 +22,7 @@ from recon.readers.formats.sklearn.trees.settings import EnsembleBags, explain_b
 from recon.readers.inspection.findings.findings import EXAMPLES, About, Finding, not_understood
 from recon.readers.inspection.ledger.entries import CONTRADICTION, Status, of_sklearn
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, resolve
+from recon.readers.stored.objects.pandas_tables import arrow_texts
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError
@@ -165,9 +166,11 @@ def things_of(places: list[GraphPlace]) -> list[Thing]:
 
 
 def _seen_as(value: Thing) -> Any:
-    """Return arrays and numpy scalars in place of the Things that describe them; other Things as they are."""
+    """Return arrays, numpy scalars and pyarrow's texts in place of the Things that describe them; other Things not."""
     if value.class_name in _MAPPINGS:
         return value
+    if value.kind == "pyarrow.lib._restore_array" and (texts := arrow_texts(value)) is not None:
+        return texts
     library = value.callable.module.partition(".")[0]
     return (
         resolve(value)

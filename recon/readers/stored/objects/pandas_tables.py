@@ -126,6 +126,19 @@ def _texts(array: RawThing) -> np.ndarray[Any, Any]:
     return out
 
 
+def arrow_texts(array: RawThing) -> list[str] | None:
+    """Return the texts of pyarrow's array where it holds them and nothing else: no gap, no byte beside them."""
+    try:
+        _, _, gaps, _, (known, ends, data), below, values = array.args[0]
+        texts: list[str] = _texts(array).tolist()
+        held = [b"" if one is None else _bytes_of(one.args[0]) for one in (ends, data)]
+        each = np.cumsum([0, *(len(text.encode()) for text in texts)], dtype="<i8").tobytes()
+        plain = known is None and gaps == 0 and below == [] and values is None
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
+    return texts if plain and held == [each, "".join(texts).encode()] else None
+
+
 def _bytes_of(made: Any) -> bytes:
     """Return bytes that stand in a file, or what makes them: in old protocols a text of their codes."""
     inner = made
