@@ -79,6 +79,10 @@ OPEN = [
     (("x", 0, RIGHT, 5, 5), (), {"x": (-2, 3)}, None, (-2, -1)),
     (("x", 0, RIGHT, 5, 5), (("x", -1, RIGHT, 1, 1),), {"x": (-2, 3)}, None, (-2,)),
     (("x", 2, LEFT, 5, 5), (("x", 3, LEFT, 1, 1),), {"x": FOUR}, None, (3,)),
+    # Many splits that would all have to send the value to one side by chance, unless the file names it.
+    (("x", 2, RIGHT, 5, 5), SPREAD[:7], {"x": (0, 9)}, None, ()),
+    (("x", 2, RIGHT, 5, 5), SPREAD[:6], {"x": (0, 9)}, None, (0,)),
+    (("x", 2, RIGHT, 5, 5), SPREAD[:7], {"x": (0, 9)}, 0.0, (0,)),
     # Any number: open, unless many splits have one direction, or the file names the value.
     (("x", 2, RIGHT, 5, 5), (), {"x": None}, None, None),
     (("x", 2, RIGHT, 5, 5), SPREAD[:6], {"x": None}, None, None),

@@ -401,6 +401,11 @@ def test_fits_without_names_and_of_numbers():
     names = RObject("character", ["gaussian"]), RObject("character", ["identity"])
     numbers = in_r(in_r(glm, ["family", "0"], names[0]), ["family", "1"], names[1])
     assert read_glm_rds(numbers).classes is None
+    told = open_stored((CORPUS / "statsmodels_glm.pkl").read_bytes()).root
+    assert draft_of_object(told, "pickle").classes == (0, 1)
+    link = Thing(Name("statsmodels.genmod.families.links", "Identity"), "newobj", (), {}, {})
+    family = Thing(Name("statsmodels.genmod.families.family", "Gaussian"), "newobj", (), {}, {"_link": link})
+    assert draft_of_object(changed(told, {"_results.model.family": family}), "pickle").classes is None
     known = read_glm_rds(glm).deviance
     assert known == pytest.approx(78.3518676)
     held = [str(v) for v in glm.attributes["names"].values]
@@ -439,6 +444,13 @@ def test_columns_behind_a_step_have_no_covariances():
     assert {one.why for one in unused if "covariances of" in one.what} == {
         "a step before it changes the column, or the domain has none"
     }
+
+
+def test_columns_that_cannot_be_summed_have_no_covariances():
+    draft = draft_of_object(root_of(PLAIN["components"]), "pickle")
+    domain = recon.Domain((Continuous("x0"), Categorical("x1", (0, 1))), None)
+    unused = draft.bound(Binder(draft, domain))[0].origin.unused
+    assert ["no 'resolution'" in one.why for one in unused if one.what == "the covariances of 'x0'"] == [True]
 
 
 def test_what_sums_of_products_can_be():

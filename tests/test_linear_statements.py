@@ -7,6 +7,7 @@ through tests/golden/linear_sums.json (tests/test_engines.py); here what is read
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from collections import Counter
@@ -25,6 +26,7 @@ from published_cases import published
 from test_certificates import MUTATORS, accepted, case_of, judge, read_back
 
 import recon
+from encoders.parts import linear
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -369,3 +371,75 @@ def test_an_export_of_a_boosted_model_holds_the_sums_that_prove_nothing(tmp_path
     assert code == 0
     assert "gradients are known in intervals" in output
     assert "left out: boosting" not in output
+
+
+# ---------------------------------------------------------------- parts and their numbers
+
+WIDE = {
+    "attributes": [
+        {"name": "x", "min": 0, "max": 4999},
+        {"name": "z", "min": -3000, "max": 3000},
+        {"name": "even", "min": 2, "max": 8, "resolution": 2},
+        {"name": "gap", "min": 0, "max": 3, "missing": True},
+        DOMAIN["attributes"][0],
+    ],
+    "label": DOMAIN["label"],
+    "columns": {"old": {"attribute": "x", "at_least": 4000}, "senior": {"attribute": "age", "at_least": 23}},
+}
+
+
+def parts_of(*statements, name="x"):
+    """Return the sizes of the parts into which statements cut an attribute."""
+    k = [one["name"] for one in WIDE["attributes"]].index(name)
+    return encoded(table(*statements, domain=WIDE)).statements.domain.attributes[k].sizes
+
+
+def test_an_attribute_is_cut_at_its_values_where_no_more_than_2000_are_summed():
+    summed = {"linear": [{"of": "x", "where": {"x": {"at_least": 3000}}}], "at_most": 1}
+    assert sorted(parts_of(summed)) == [*[1] * 2000, 3000]
+    more = {"linear": [{"of": "x", "where": {"x": {"at_least": 2999}}}], "at_most": 1}
+    assert sorted(parts_of(more)) == [2001, 2999]
+    assert sorted(parts_of({"linear": [{"of": "old"}], "at_most": 1})) == [1000, 4000]  # a column is 0 or 1
+    assert sorted(parts_of({"linear": [{"of": "senior"}], "at_most": 1}, name="age")) == [1, 3]
+
+
+@pytest.mark.parametrize("times", [1, -1, "1/3", "-2/3"])
+@pytest.mark.parametrize("name", ["x", "z"])
+def test_a_sum_over_many_values_says_what_its_least_and_greatest_do(name, times):
+    """Three rows: some rows add up to a number within a figure if three times the least and greatest lie around it."""
+    least, greatest = (3 * end for end in ((0, 4999) if name == "x" else (-3000, 3000)))
+    t = Fraction(times)
+    low, high = sorted((least * t, greatest * t))
+    for at, possible in ((low - 1, False), (low, True), ((low + high) / 2, True), (high, True), (high + 1, False)):
+        bounds = said(table({"linear": [{"of": name, "times": times}], "value": str(at)}, domain=WIDE))
+        assert len(bounds) == 2
+        ends = [(one, sum(3 * s.times * math.prod(c[0] for _, c in s.factors) for s in one.summands)) for one in bounds]
+        assert all(one.low <= x <= one.high for one, x in ends) == possible
+
+
+def test_products_are_in_the_smallest_numbers_of_the_rows_that_add_them():
+    """Numbers outside of the rows are 0; what those inside have in common is taken out: 22 of age, 2 of "even"."""
+    of = {"linear": [{"of": "age", "where": {"age": 22}}], "value": 44}
+    (one,) = said(table(of, domain=WIDE))
+    assert (sorted(one.summands[0].factors[0][1]), one.low, one.high) == ([0, 0, 1], 2, 2)
+    (one,) = said(table({"linear": [{"of": ["even", "age"]}], "value": 88}, domain=WIDE))
+    assert (one.summands[0].times, dict(one.summands[0].factors)) == (1, {2: (1, 2, 3, 4), 4: (20, 21, 22, 23)})
+    assert (one.low, one.high) == (44, 44)
+
+
+def test_products_of_coarse_numbers_are_bounded_unless_some_are_negative(monkeypatch):
+    assert len(said(table({"linear": [{"of": ["x", "age"]}], "value": 9}, domain=WIDE))) == 2
+    with pytest.raises(Unsupported, match="one with negative numbers, is not encoded"):
+        said(table({"linear": [{"of": ["z", "age"]}], "value": 9}, domain=WIDE))
+    monkeypatch.setattr(linear, "MAX_COMBINATIONS", 16)
+    assert len(said(table({"linear": [{"of": ["even", "age"]}], "value": 88}, domain=WIDE))) == 1
+    monkeypatch.setattr(linear, "MAX_COMBINATIONS", 15)
+    with pytest.raises(Unsupported, match="more than 15 combinations of values are multiplied"):
+        said(table({"linear": [{"of": ["even", "age"]}], "value": 88}, domain=WIDE))
+
+
+def test_a_sum_over_missing_values_is_refused():
+    with pytest.raises(ReleaseError, match="over missing values is not defined"):
+        said(table({"linear": [{"of": "gap"}], "value": 3}, domain=WIDE))
+    (one,) = said(table({"linear": [{"of": "gap", "where": {"gap": {"missing": False}}}], "value": 3}, domain=WIDE))
+    assert dict(one.summands[0].factors)[3][:4] == (0, 1, 2, 3)

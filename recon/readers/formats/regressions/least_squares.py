@@ -171,8 +171,7 @@ class CovarianceDraft(Draft):
                 key, pair = _pair_key(one, other, i, j, domain)
                 if key not in numbers:
                     numbers[key] = len(units)
-                    unit = None if pair is None and key != "none" else _pair_unit(one, other)
-                    units.append(unit)
+                    units.append(_pair_unit(one, other))
                     ends.append(self._range(one, other, key))
                     both = [self.columns[k][:60] for k in dict.fromkeys((j, i)) if self.columns[k]]
                     names.append(f"'{' and '.join(both)}'")
