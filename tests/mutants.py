@@ -205,7 +205,8 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_prepared.py", "test_marginals.py", *FACED
     ),
     f"{FORMATS}.regressions": (
-        "test_guards_statistics.py", "test_regressions.py", "test_generalised_models.py", "test_discriminants.py",
+        "test_guards_statistics.py", "test_guards_regressions.py", "test_regressions.py", "test_generalised_models.py",
+        "test_discriminants.py",
         *FACED
     ),
     f"{FORMATS}.tables": (

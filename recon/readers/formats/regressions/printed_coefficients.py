@@ -45,7 +45,7 @@ _LINE = re.compile(
 )
 _DROPPED = re.compile(r"\s*(\S.{0,120}?)(?:\s+(?:NA|nan)){3,6}\s*")
 _PAIR = re.compile(
-    r"([A-Z][A-Za-z.() #-]{2,40}?):\s{1,40}(\S(?:[^\n:]{0,60}?\S)?)(?=\s{2,}|\s*$|\s+[A-Z][\w. -]{2,30}:)"
+    r"([A-Z][A-Za-z.() #-]{2,40}?|converged):\s{1,40}(\S(?:[^\n:]{0,60}?\S)?)(?=\s{2,}|\s*$|\s+[A-Z][\w. -]{2,30}:)"
 )
 _FREE = re.compile(r"(Null|Residual) deviance:\s*([\d.eE+-]{1,30})\s+on\s+(\d{1,12})\s+degrees of freedom")
 _ERROR = re.compile(r"Residual standard error:\s*[\d.eE+-]{1,30}\s+on\s+(\d{1,12})\s+degrees of freedom")
