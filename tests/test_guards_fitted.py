@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from changed_objects import GONE, changed, refusal, root_of, sentence_of
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
@@ -17,18 +18,21 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 from sksurv.ensemble import RandomSurvivalForest
 from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 from test_guards_learners import NO_SEEDS
-from test_guards_sklearn import SMALL, X, Y, field, fitted
+from test_guards_sklearn import SMALL, X, Y, field, fitted, hints_of
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.models.models import Table
 from recon.readers.formats.detection import draft_of_object
 from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.sklearn.pipelines import steps
+from recon.readers.formats.sklearn.trees.arrays import _class_totals, _unique_draws
 from recon.readers.formats.sklearn.trees.survival import node_curve
 from recon.readers.formats.sklearn.trees.trees import NO_MEMBER, REPEATED
 from recon.readers.loading.loading import bind_draft
@@ -60,6 +64,12 @@ MODELS = {
     "bits": lambda: DecisionTreeClassifier(max_depth=3, random_state=0).fit(X.assign(b=(X["b"] >= 2) * 1), Y),
     "extra": lambda: ExtraTreesClassifier(2, **SMALL).fit(X, Y),
     "extra tree": lambda: ExtraTreeClassifier(**SMALL).fit(X, Y),
+    "balanced": lambda: DecisionTreeClassifier(class_weight="balanced", **SMALL).fit(X, Y),
+    "balanced root": lambda: DecisionTreeClassifier(class_weight="balanced", **SMALL).fit(X * 0, Y),
+    "balanced and weighed": lambda: DecisionTreeClassifier(class_weight="balanced", **SMALL).fit(
+        X, Y, sample_weight=1 + 2.0 * Y
+    ),
+    "subsampled": lambda: RandomForestClassifier(3, class_weight="balanced_subsample", **SMALL).fit(X, Y),
     "halves": lambda: RandomForestClassifier(3, min_samples_split=0.5, random_state=0).fit(X, Y),
     "of eight": lambda: RandomForestClassifier(3, max_samples=8, **SMALL).fit(X, Y),
     "part bag": lambda: BaggingClassifier(
@@ -81,6 +91,7 @@ def draft(name, changes=None):
     return draft_of_object(changed(root_of(model(name)), changes or {}), "pickle")
 
 
+WEIGHTED = {"parts", "whole weights and classes", "whole weights and signs", "balanced", "balanced and weighed"}
 BAG, ALONE = ("bag", "distinct"), ("exact",)
 ROWS = RowCount(12, 12)
 
@@ -101,6 +112,13 @@ def least(name):
         ("whole weights and classes", {}, ("size",), ROWS),
         ("whole weights and signs", {}, ("size",), ROWS),
         ("numbers", {}, ("size",), ROWS),
+        ("balanced", {}, ALONE, ROWS),
+        ("balanced", {"class_weight": {0: -1}}, ("size",), ROWS),
+        ("balanced root", {}, ("size",), ROWS),
+        ("balanced and weighed", {}, ("size",), ROWS),
+        ("signed", {}, ALONE, ROWS),
+        ("subsampled", {}, BAG, ROWS),
+        ("subsampled", {"class_weight": {0: 9.0, 1: 1.0}}, ("distinct",), ROWS),
         ("member of numbers", {}, ("distinct",), least),
         ("forest", {}, BAG, ROWS),
         ("forest of numbers", {}, ("distinct",), ROWS),
@@ -120,9 +138,7 @@ def test_what_trees_count_and_how_many_rows_there_were(name, changes, kinds, row
     assert found.rows == (rows(name) if callable(rows) else rows)
     assert (found.classes is None) == ("numbers" in name)
     assert (REPEATED in found.origin.notes) == (rows is least)
-    assert (NO_MEMBER in found.origin.notes) == (
-        name in {"parts", "whole weights and classes", "whole weights and signs"}
-    )
+    assert (NO_MEMBER in found.origin.notes) == (name in WEIGHTED)
     assert (found.origin.learner is None) == (rows is least)
     drawn = isinstance(root_of(model(name)).get("estimators_"), list) and "extra" not in name and name != "whole bag"
     assert any("which rows each tree drew" in line for line in found.reader_notes) == drawn
@@ -147,6 +163,13 @@ def test_what_trees_count_and_how_many_rows_there_were(name, changes, kinds, row
 def test_a_changed_model_is_refused_or_read(name, changes, said):
     words = refusal(model(name) if isinstance(name, str) else name, changes)
     assert said in words if said else not words
+
+
+def test_shares_that_are_of_no_few_rows_have_no_counts():
+    mass = np.array([[share, 0.0] for share in (1.0, math.sqrt(0.5), math.sqrt(0.3), math.sqrt(0.2))])
+    assert _class_totals(mass) is None
+    assert _unique_draws(None, mass, 10, "balanced") is None
+    assert _class_totals(np.array([[1.0, 0.0], [0.75, 0.0], [0.25, 0.0]])) == [4, 0]
 
 
 def test_settings_that_are_shares_of_rows_are_known_where_their_number_is():
@@ -326,3 +349,16 @@ def test_scores_before_the_first_tree_are_those_of_the_librarys_own_start(name):
     other = {"init_": lambda one: Thing(Name("mine", "Start"), one.how, one.args, one.kwargs, one.state)}
     assert draft(name).values is not None
     assert draft(name, other).values is None
+
+
+def test_steps_before_a_model_that_are_not_followed():
+    """Two parts of two columns are four; rows are made up by imblearn; a gap that no category is for has no code."""
+    parts = ColumnTransformer([("s", StandardScaler(), ["a", "b"]), ("m", MinMaxScaler(), ["a", "b"])]).fit(X)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(steps, "MAX_COLUMNS", 3)
+        assert "gives more than 3 columns" in refusal(parts, {})
+    made = {"steps.0.1": lambda one: Thing(Name("imblearn.over_sampling", "SMOTE"), one.how, (), {}, one.state)}
+    assert "SMOTE makes up, copies or drops rows before the fit" in refusal(fitted("pipeline"), made)
+    assert math.isnan(hints_of(OrdinalEncoder().fit(X), {})[1][0].make(None))
+    largest = hints_of(MaxAbsScaler().fit(X), {"clip": True})[1][0]
+    assert [largest.make(value) for value in (-40.0, -11.0, 5.5, 40.0)] == [-1.0, -1.0, 0.5, 1.0]

@@ -31,6 +31,9 @@ FIRST = "estimators_.0.tree_.nodes"
 BAGS = [
     ("forest", {}, "each tree's number of distinct rows agrees"),
     ("forest", {"_n_samples": GONE, "_n_samples_bootstrap": GONE}, "each tree's number of distinct rows agrees"),
+    ("forest of one", {"_n_samples": GONE, "_n_samples_bootstrap": GONE}, "each tree's number of distinct rows agrees"),
+    ("forest", {"_n_samples": GONE, "_n_samples_bootstrap": GONE, f"{FIRST}.weighted_n_node_samples.0": 8.0},
+     "each tree's number of distinct rows agrees"),
     ("forest", {"estimators_": []}, "it has no list of fitted members"),
     ("forest", {"bootstrap": False}, "every tree was fitted on all rows"),
     ("forest", {"estimators_.0.tree_": None}, "its members are not scikit-learn trees"),
