@@ -138,7 +138,7 @@ def test_what_trees_count_and_how_many_rows_there_were(name, changes, kinds, row
     assert found.rows == (rows(name) if callable(rows) else rows)
     assert (found.classes is None) == ("numbers" in name)
     assert (REPEATED in found.origin.notes) == (rows is least)
-    assert (NO_MEMBER in found.origin.notes) == (name in WEIGHTED)
+    assert (NO_MEMBER in found.origin.notes) == (name in WEIGHTED and kinds == ("size",))
     assert (found.origin.learner is None) == (rows is least)
     drawn = isinstance(root_of(model(name)).get("estimators_"), list) and "extra" not in name and name != "whole bag"
     assert any("which rows each tree drew" in line for line in found.reader_notes) == drawn
@@ -166,7 +166,7 @@ def test_a_changed_model_is_refused_or_read(name, changes, said):
 
 
 def test_shares_that_are_of_no_few_rows_have_no_counts():
-    mass = np.array([[share, 0.0] for share in (1.0, math.sqrt(0.5), math.sqrt(0.3), math.sqrt(0.2))])
+    mass = np.array([[share, 0.0] for share in (1.0, *map(math.sqrt, (0.7, 0.5, 0.3, 0.2)))])
     assert _class_totals(mass) is None
     assert _unique_draws(None, mass, 10, "balanced") is None
     assert _class_totals(np.array([[1.0, 0.0], [0.75, 0.0], [0.25, 0.0]])) == [4, 0]
