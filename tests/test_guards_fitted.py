@@ -166,7 +166,8 @@ def test_a_changed_model_is_refused_or_read(name, changes, said):
 
 
 def test_shares_that_are_of_no_few_rows_have_no_counts():
-    mass = np.array([[share, 0.0] for share in (1.0, *map(math.sqrt, (0.7, 0.5, 0.3, 0.2)))])
+    shares = 1.0, 1 / 4, 500_001 / 999_979, 968_734 / 999_983  # of 4 * 999,979 * 999,983 rows at least
+    mass = np.array([[share, 0.0] for share in shares])
     assert _class_totals(mass) is None
     assert _unique_draws(None, mass, 10, "balanced") is None
     assert _class_totals(np.array([[1.0, 0.0], [0.75, 0.0], [0.25, 0.0]])) == [4, 0]
