@@ -33,6 +33,7 @@ from recon.readers.formats.detection import draft_of_object
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.sklearn.pipelines import steps
 from recon.readers.formats.sklearn.trees.arrays import _class_totals, _unique_draws
+from recon.readers.formats.sklearn.trees.settings import Root, _sizes, tree_settings
 from recon.readers.formats.sklearn.trees.survival import node_curve
 from recon.readers.formats.sklearn.trees.trees import NO_MEMBER, REPEATED
 from recon.readers.loading.loading import bind_draft
@@ -70,6 +71,7 @@ MODELS = {
         X, Y, sample_weight=1 + 2.0 * Y
     ),
     "subsampled": lambda: RandomForestClassifier(3, class_weight="balanced_subsample", **SMALL).fit(X, Y),
+    "weighed rows": lambda: RandomForestClassifier(3, **SMALL).fit(X, Y, sample_weight=PARTS),
     "halves": lambda: RandomForestClassifier(3, min_samples_split=0.5, random_state=0).fit(X, Y),
     "of eight": lambda: RandomForestClassifier(3, max_samples=8, **SMALL).fit(X, Y),
     "part bag": lambda: BaggingClassifier(
@@ -363,3 +365,23 @@ def test_steps_before_a_model_that_are_not_followed():
     assert math.isnan(hints_of(OrdinalEncoder().fit(X), {})[1][0].make(None))
     largest = hints_of(MaxAbsScaler().fit(X), {"clip": True})[1][0]
     assert [largest.make(value) for value in (-40.0, -11.0, 5.5, 40.0)] == [-1.0, -1.0, 0.5, 1.0]
+
+
+def test_where_the_numbers_of_rows_and_draws_of_bags_come_from():
+    """Weights of rows are as many as the rows; a number of draws is a setting; imodels' trees have none of these."""
+    weighed = draft("weighed rows", {"_n_samples": GONE})
+    assert weighed.multiplicities.shape == (3, 12)
+    assert weighed.rows == ROWS
+    eight = changed(root_of(model("of eight")), {"_n_samples_bootstrap": GONE})
+    assert _sizes(eight, [Root(5, 7.3)], None) == ([(12, 8), (12, 12)], True)
+    tree = root_of(model("tree"))
+    arrays = draft("tree").trees[0].arrays
+    assert tree_settings(tree, arrays) is not None
+    assert tree_settings(Thing(Name("imodels", "GreedyTree"), tree.how, (), {}, tree.state), arrays) is None
+
+
+def test_counts_of_trees_held_to_signs_are_read_off_impurities_of_few_rows(monkeypatch):
+    found = draft("signed", {"tree_.nodes.impurity.0": 0.1})
+    assert found.origin.counts == ("size",)
+    monkeypatch.setattr("recon.readers.formats.sklearn.trees.arrays.MAX_CLIPPED", 11)
+    assert draft("signed").origin.counts == ("size",)
