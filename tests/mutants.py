@@ -174,7 +174,10 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_h2o.py",
         *BOOSTED, *FACED
     ),
-    f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),
+    f"{FORMATS}.drafts": (
+        "test_guards_pmml.py", "test_guards_fitted.py", *FACED, *PIPELINES, "test_suggestions.py",
+        "test_text_readers.py",
+    ),
     f"{FORMATS}.pmml": ("test_guards_pmml.py", "test_pmml.py", *FACED),
     f"{FORMATS}.printed": (
         "test_guards_printed.py",
