@@ -33,7 +33,9 @@ from recon.readers.formats.regressions.regression_tables import (
     regression_object,
 )
 from recon.readers.formats.regressions.score_equations import _column_values, _largest_count
+from recon.readers.formats.statistics import additive_models
 from recon.readers.formats.statistics.acro_records import checked_outputs, looks_like_acro
+from recon.readers.formats.statistics.additive_models import _extremes, span_of
 from recon.readers.formats.statistics.naive_bayes import read_bayes_rds
 from recon.readers.formats.statistics.survival_curves import read_survival_rds
 from recon.readers.stored.binary.rds import RObject, read_rds
@@ -228,6 +230,7 @@ ADDITIVE = [
     ({"ebm.features": 7}, "ebm.features: is not a list"),
     ({"ebm.terms": 7}, "ebm.terms: is not a list"),
     ({"ebm.terms": []}, "holds no counts of rows: it was written with detail='minimal'"),
+    ({FEATURE: 7}, "ebm.features[0]: has no cuts and no categories"),
     ({f"{FEATURE}.type": "unknown"}, "ebm.features[0]: has no cuts and no categories"),
     ({f"{FEATURE}.name": "x", "ebm.features.1.name": "x"}, "ebm.features: two columns are called 'x'"),
     ({TERM: 7}, "is not a list of numbers"),
@@ -243,6 +246,18 @@ ADDITIVE = [
 @pytest.mark.parametrize(("changes", "said"), ADDITIVE)
 def test_models_of_terms_as_json(changes, said, tmp_path):
     assert said in loaded(tmp_path, json.dumps(changed(TERMS, changes)))
+
+
+def test_ends_of_columns_and_terms_of_many_bins(tmp_path, monkeypatch):
+    assert [span_of(Continuous("a")), span_of(Continuous("a", F(0), F(5)))] == [(None, None), (0, 5)]
+    assert span_of(Categorical("a", (1, 4))) == (1, 4)
+    numbers = draft_of_object(terms(), "pickle").columns[0]
+    assert [one.name for one in _extremes(numbers, Categorical("a", (0, 3, 9)))] == [
+        "the least value of a", "the greatest value of a", "a above"
+    ]  # fmt: skip
+    assert list(_extremes(numbers, Categorical("a", ("x", "y")))) == []
+    monkeypatch.setattr(additive_models, "MAX_NODES", 1)
+    assert "the terms have more than 1 bins with rows" in loaded(tmp_path, json.dumps(TERMS))
 
 
 FIT = ",coef,std err\nconst,1.5,0.25\na0,0.25,0.1\n"

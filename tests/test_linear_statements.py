@@ -427,6 +427,16 @@ def test_products_are_in_the_smallest_numbers_of_the_rows_that_add_them():
     assert (one.low, one.high) == (44, 44)
 
 
+def test_terms_over_the_same_attributes_are_one_where_their_numbers_can_be_added():
+    """Of one attribute age and whether it is 23: 20, 21, 22, 24; of products each has numbers of its own."""
+    (one,) = said(table({"linear": [{"of": "age"}, {"of": "senior"}], "value": 44}, domain=WIDE))
+    assert [(s.times, s.factors) for s in one.summands] == [(1, ((4, (20, 21, 22, 24)),))]
+    products = [{"of": ["even", "age"]}, {"of": ["even", "senior"]}, {"of": ["even", "age"]}]
+    (one,) = said(table({"linear": products, "value": 88}, domain=WIDE))
+    numbers = {(20, 21, 22, 23): 2, (0, 0, 0, 1): 1}
+    assert {dict(s.factors)[4]: s.times for s in one.summands} == numbers
+
+
 def test_products_of_coarse_numbers_are_bounded_unless_some_are_negative(monkeypatch):
     assert len(said(table({"linear": [{"of": ["x", "age"]}], "value": 9}, domain=WIDE))) == 2
     with pytest.raises(Unsupported, match="one with negative numbers, is not encoded"):
