@@ -24,7 +24,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ SAID = {  # what is assumed, by kind of forest
     SHARES: ("the shares of a leaf are those of the rows that its tree drew", OCCUR),
     MEANS: (),
 }
-_MORE = (  # what newer versions and other settings store of rows
+_MORE: tuple[tuple[str, str, Literal["sizes", "labels"]], ...] = (  # newer versions and other settings
     ("num.samples.nodes", "the rows of nodes (node.stats) are not read", "sizes"),
     ("random.node.values", "the label of a random row of every leaf (quantreg) is not used", "labels"),
 )

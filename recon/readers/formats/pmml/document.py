@@ -277,7 +277,7 @@ class PmmlFile:
         for part in parts:
             if predicate(part, self.fields, "Segment") != CompoundPredicate("and"):
                 raise Unsupported(f"PMML segments with conditions are not read: {REASONS['selectFirst']}")
-        readings = []
+        readings: list[PmmlReading] = []
         for tree in trees:
             holder = first(tree, "LocalTransformations")
             for element in children_named(holder, "DerivedField") if holder is not None else ():

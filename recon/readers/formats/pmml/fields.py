@@ -260,8 +260,8 @@ def _maker(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Value | 
 def _inverter(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Test], Test]:
     """Return how a test on what is made becomes one on the value."""
 
-    def back(end: Value | None) -> Value | None:
-        if end is None or isinstance(end, str):
+    def back(end: Value) -> Value:
+        if isinstance(end, str | bool):
             return end
         out = Fraction(end)
         for how, by in reversed(steps):
@@ -271,10 +271,8 @@ def _inverter(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Test]
 
     def invert(test: Test) -> Test:
         ends = single_ends(test) if is_float else test
-        values = (
-            None if test.values is None else tuple(v if isinstance(v, str | bool) else back(v) for v in test.values)
-        )
-        return replace(test, values=values, low=back(ends.low), high=back(ends.high))
+        low, high = (None if end is None else back(end) for end in (ends.low, ends.high))
+        return replace(test, values=None if test.values is None else tuple(map(back, test.values)), low=low, high=high)
 
     return invert
 
