@@ -270,7 +270,8 @@ class Grid(AttributeBase):
         """Return the grid from low to high, both on it; `ReleaseError` otherwise."""
         lo, hi, by = exact(low), exact(high), exact(step)
         if by <= 0:
-            raise ReleaseError(f"attribute '{name}': the resolution {step} is not positive")
+            near = ", or nearer to 0 than a number can be (4.9e-324)" if step == 0 and isinstance(step, float) else ""
+            raise ReleaseError(f"attribute '{name}': the resolution {step} is not positive{near}")
         if hi < lo:
             raise ReleaseError(f"attribute '{name}': max {high} is below min {low}")
         if ((hi - lo) / by).denominator != 1:

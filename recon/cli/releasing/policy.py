@@ -127,7 +127,8 @@ def gate(
         with asked.working() as limits, files_opened_once():
             found.append(_gated(file, domain, demanded, limits, confidence, seed, len(files) == 1 or asked.json))
         if not asked.json:
-            print_lines(found[-1].line if len(files) == 1 else _short_line(found[-1]))
+            told = found[-1].line if found[-1].document is not None else f"{file}: not audited"  # the error says why
+            print_lines(told if len(files) == 1 else _short_line(found[-1]))
     if not asked.json and len(files) > 1:
         print_lines(*_summary(found, policy))
     with ending(gravest(one.code for one in found)):

@@ -381,8 +381,10 @@ def number(text: str, place: str) -> float:
     """Return a printed number; `Unsupported` for inf and nan, `ReleaseError` for what is not a number."""
     if text.lower().lstrip("+-") in {"inf", "nan"}:
         raise Unsupported(f"{place}: a split on missing values ({text}) is not read from text: read the stored model")
-    if not NUMBER.fullmatch(text) or not math.isfinite(float(text)):
+    if not NUMBER.fullmatch(text):
         raise ReleaseError(f"'{text[:40]}' is not a number", place=place)
+    if not math.isfinite(float(text)):
+        raise ReleaseError(f"'{text[:40]}' is beyond 1.8e308, what a model can compare with", place=place)
     return float(text)
 
 

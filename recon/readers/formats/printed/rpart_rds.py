@@ -46,6 +46,8 @@ PRINTED = {  # what R prints of other objects, where that is read
     "J48": "print(m)",
     "PART": "print(m)",
     "C5.0": "cat(m$output)",
+    "itemsets": "arules::inspect(m)",
+    "rules": "arules::inspect(m)",
 }
 OTHERS = (
     "and what R prints of them neither: `recon inspect` says what the object stores; counts per leaf are read as CSV"

@@ -80,6 +80,7 @@ class _PrintedBranch:
     wrong: Interval = (0, 0)
     name: str | None = None
     apart: str = ""
+    unlike: str | None = None  # the value of "!= value", which lists no others
     below: list[_PrintedBranch] = field(default_factory=list)
 
 
@@ -227,6 +228,7 @@ def _branches(
         if not 0 <= depth <= len(path) or (depth and path[depth - 1].name is not None):
             raise ReleaseError("is indented deeper than its parent", place=place)
         one = _PrintedBranch(found["feature"].strip(), test_of(found, place, form, thresholds), place)
+        one.unlike = found["value"].strip() if found["how"] == "!=" else None
         if found["leaf"] is not None:
             _leaf(one, found["leaf"].strip(), form)
         del path[depth:]
@@ -273,6 +275,10 @@ def _check_beside(group: Sequence[_PrintedBranch]) -> None:
         parted = len(tests) == 2 and tests[0].values is None and tests[1] == opposite(tests[0])
     else:
         parted = len(set(values)) == len(values) and (len(tests) == 2 or not any(test.bare for test in tests))
+    for one, other in zip(group, group[::-1], strict=True):
+        if one.unlike is not None and other.test.values != (one.unlike,):
+            shown = f"'{first.feature[:40]} {other.test}' and '{first.feature[:40]} != {one.unlike[:40]}'"
+            raise ReleaseError(f"{shown} are not the two sides of one test", place=first.place)
     if not parted:
         shown = " and ".join(f"'{first.feature[:40]} {test}'"[:90] for test in tests[:2])
         raise ReleaseError(f"{shown} do not part the values of '{first.feature[:40]}'", place=first.place)

@@ -14,7 +14,7 @@ from typing import Any
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Categorical, Value, equals
-from encoders.models.models import Provenance, PublishedFigure, Rule, RuleList, Table
+from encoders.models.models import Provenance, PublishedFigure, Rule, RuleList, Table, UnusedPublication
 from encoders.models.nodes import Support
 from recon.readers.formats.drafts.binding import free_label
 from recon.readers.formats.drafts.drafts import Draft
@@ -101,8 +101,13 @@ def rule_list(found: Mapping[str, Any], origin: str, sure: bool) -> Draft:
         return Draft(Provenance(origin, ("exact",)), models=(RuleList(full),), rows=RowCount(n, n), **fields)
     skeleton = RuleList(tuple(Rule(c, Support()) for c in conditions))
     figures = tuple(_labels_of(conditions, predicted, label)) if sure else ()
+    left = len(conditions) - 1 - MAX_COMPARED
+    why = f"each is compared with all before it, and {MAX_COMPARED} are"
+    unused = (
+        (UnusedPublication(f"the classes of the last {left:,} rules", why, labels=True),) if sure and left > 0 else ()
+    )
     return SkeletonDraft(
-        Provenance(origin, ("label",), (CAPTURES,)),
+        Provenance(origin, ("label",), (CAPTURES,), unused=unused),
         models=(Table(figures, "rule list"),) if figures else (),
         reader_notes=(f"a rule list of CORELS says which class is predicted where; {NO_COUNTS}",),
         skeleton=skeleton,

@@ -520,6 +520,9 @@ def _curve(lines: Sequence[TableCells], of: dict[str, str], errors: str | None, 
     if spans:
         if not counted:
             raise Unsupported("a life table without people at risk and events is not read: give both columns")
+        for line, d, n in zip(lines, counts["events"], counts["at risk"], strict=True):
+            if d > n:
+                raise ReleaseError(f"counts {d:,} events among {n:,} people at risk", place=line.place)
         steps = [
             CurveStep(line.place, deaths=d, at_risk=n)
             for line, d, n in zip(lines, counts["events"], counts["at risk"], strict=True)
