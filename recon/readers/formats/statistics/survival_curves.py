@@ -520,13 +520,11 @@ def _curve(lines: Sequence[TableCells], of: dict[str, str], errors: str | None, 
     if spans:
         if not counted:
             raise Unsupported("a life table without people at risk and events is not read: give both columns")
+        steps = []
         for line, d, n in zip(lines, counts["events"], counts["at risk"], strict=True):
             if d > n:
                 raise ReleaseError(f"counts {d:,} events among {n:,} people at risk", place=line.place)
-        steps = [
-            CurveStep(line.place, deaths=d, at_risk=n)
-            for line, d, n in zip(lines, counts["events"], counts["at risk"], strict=True)
-        ]
+            steps.append(CurveStep(line.place, deaths=d, at_risk=n))
         times = tuple(0 if at.low is None else at.low for at, _ in spans)
         return Curve(where, times, tuple(steps), name, spans, tuple(counts.get("censored", ())), counted=True)
     times = tuple(_time(line.cells[of["time"]], line.place) for line in lines)
