@@ -515,12 +515,11 @@ def _curve(lines: Sequence[TableCells], of: dict[str, str], errors: str | None, 
     if any(counts.get("entrance", ())[1:]):
         raise Unsupported("people who entered late are not read: nobody says who was under observation when")
     counted, where = {"at risk", "events"} <= counts.keys(), _group(group, of.get("strata", ""), lines[0].place)
-    name = f" of {group}" if group else ""
+    name, steps = f" of {group}" if group else "", list[CurveStep]()
     spans = _life_spans(lines, of["time"])
     if spans:
         if not counted:
             raise Unsupported("a life table without people at risk and events is not read: give both columns")
-        steps = []
         for line, d, n in zip(lines, counts["events"], counts["at risk"], strict=True):
             if d > n:
                 raise ReleaseError(f"counts {d:,} events among {n:,} people at risk", place=line.place)
