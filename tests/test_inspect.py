@@ -426,6 +426,16 @@ class Homemade:
         self.weights = np.zeros((50, 50))
 
 
+def test_rows_that_a_rule_tells_are_told_once(tmp_path):
+    """Shape alone would say once more that there is one entry per row, and that no rule knows the attribute."""
+    path = tmp_path / "model.pkl"
+    path.write_bytes(pickle.dumps(fitted("neighbors.KNeighborsClassifier")))
+    found = [one for one in inspect(path).findings if one.level in ("critical", "high")]
+    assert {one.path for one in found} >= {"_y", "_fit_X"}
+    assert len({one.path for one in found}) == len(found)
+    assert "one-per-row" not in {one.rule for one in found}
+
+
 def test_what_nobody_knows_is_found_by_its_shape():
     inspected = inspect_bytes(pickle.dumps(Homemade()))
     level = {(f.path, f.rule): f.level for f in inspected.findings}

@@ -410,9 +410,16 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
     )
     ledger = FileLedger(tuple(entries))
     found = counted + seeds.findings + wrong
-    found += [one for _, one in tables] + per_row + ledger.findings()
+    found += [one for _, one in tables] + _not_told(per_row, matched) + ledger.findings()
     found += blob_findings(outside, look_inside, memory, depth)
     return Graph(max(known, default=None), merge_findings(found), ledger, tuple(thing.class_name for thing in things))
+
+
+def _not_told(per_row: list[Finding], matched: list[tuple[list[GraphPlace], Finding]]) -> list[Finding]:
+    """Return what has one entry per training row, without what a rule tells of the same attribute and as gravely."""
+    told = {(p.path, one.level) for held, one in matched for p in held}
+    graver = {"high": ("critical", "high"), "critical": ("critical",)}
+    return [one for one in per_row if not any((one.path, level) in told for level in graver.get(one.level, ()))]
 
 
 def _is_sure(held: list[GraphPlace], one: Finding) -> bool:
