@@ -354,6 +354,16 @@ def test_fits_of_statsmodels(file, changes, said):
 
 
 THREE = RObject("integer", np.zeros(3))
+
+
+def uneven(table):
+    """Return shares of levels that still sum to 1: a little of the first one of the first class is the second's."""
+    values = np.array(table.values, dtype=np.float64)
+    by_level = values.reshape((2, -1), order="F")  # a row per class
+    by_level[0, :2] += (0.0123, -0.0123)
+    return RObject(table.kind, by_level.reshape(-1, order="F"), table.attributes)
+
+
 BY_METHOD = RObject("call", [("", RObject("symbol", "lda")), ("method", RObject("character", ["mve"]))])
 R_OBJECTS = [
     ("lda.rds", read_discriminant_rds, "call", BY_METHOD, "an analysis by another method than moments is not read"),
@@ -363,7 +373,8 @@ R_OBJECTS = [
     ("bayes_e1071.rds", read_bayes_rds, "apriori/0", 0.5, "0.5 is not a number of rows"),
     ("bayes_e1071.rds", read_bayes_rds, "apriori", lambda v: RObject(v.kind, v.values * 0, v.attributes), "counts 0"),
     ("bayes_e1071.rds", read_bayes_rds, "tables", RObject("double", np.zeros(1)), "which was it?"),
-    ("bayes_e1071.rds", read_bayes_rds, "tables/0/0", 0.123, "has shares that are no counts of the rows"),
+    ("bayes_e1071.rds", read_bayes_rds, "tables/0/0", 0.123, "tables$town: has shares that sum to 0.703 in a class"),
+    ("bayes_e1071.rds", read_bayes_rds, "tables/0", uneven, "has shares that are no counts of the rows"),
     ("survfit.rds", read_survival_rds, "type", RObject("character", ["left"]), "R curves of Cox models, late entries"),
     ("survfit.rds", read_survival_rds, "n.event", THREE, "has not as many times, people at risk and events"),
     ("survfit.rds", read_survival_rds, "strata/0", 1, "strata: has not one group for every line"),

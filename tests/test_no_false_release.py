@@ -64,7 +64,8 @@ def judged(tmp_path, capsys):
     def run_gate(file, policy, *options):
         path = tmp_path / "policy.toml"
         path.write_text(policy)
-        return run(capsys, "gate", file, "--policy", path, *options)[:2]
+        code, out, err = run(capsys, "gate", file, "--policy", path, *options)
+        return code, out + (err if code == 3 else "")  # why a file is not audited
 
     return run_gate
 
