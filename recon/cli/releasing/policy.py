@@ -127,8 +127,7 @@ def gate(
         with asked.working() as limits, files_opened_once():
             found.append(_gated(file, domain, demanded, limits, confidence, seed, len(files) == 1 or asked.json))
         if not asked.json:
-            told = found[-1].line if found[-1].document is not None else f"{file}: not audited"  # the error says why
-            print_lines(told if len(files) == 1 else _short_line(found[-1]))
+            print_lines(found[-1].line if len(files) == 1 else _short_line(found[-1]))
     if not asked.json and len(files) > 1:
         print_lines(*_summary(found, policy))
     with ending(gravest(one.code for one in found)):
@@ -165,7 +164,7 @@ def _gated(
         if loud:
             print_error(error)
         why = " ".join(str(error).split()).removeprefix(f"{file}: ")
-        return Gate(file, of_error(error), f"{file}: not audited: {why}", None, why)
+        return Gate(file, of_error(error), f"{file}: not audited", None, why)
     assessment = document["assessment"]
     code = of_verdict(document["facts"]["status"], assessment["outcome"])
     return Gate(file, code, f"{file}: {assessment['verdict']}: {assessment['sentence']}", document)

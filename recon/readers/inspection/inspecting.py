@@ -22,6 +22,7 @@ from recon.readers.inspection.findings.findings import (
     GRAVE,
     LEVELS,
     MIDWAY,
+    ORDER,
     PADDING,
     SAVE_THE_FITTED,
     Finding,
@@ -418,8 +419,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
 def _not_told(per_row: list[Finding], matched: list[tuple[list[GraphPlace], Finding]]) -> list[Finding]:
     """Return what has one entry per training row, without what a rule tells of the same attribute and as gravely."""
     told = {(p.path, one.level) for held, one in matched for p in held}
-    graver = {"high": ("critical", "high"), "critical": ("critical",)}
-    return [one for one in per_row if not any((one.path, level) in told for level in graver.get(one.level, ()))]
+    return [one for one in per_row if not any((one.path, level) in told for level in GRAVE[: ORDER[one.level] + 1])]
 
 
 def _is_sure(held: list[GraphPlace], one: Finding) -> bool:

@@ -24,6 +24,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -480,9 +482,10 @@ class LeafClassesDraft(TreesDraft):
         """Yield a figure of every class of the forest, and those of every leaf."""
         for value in self.classes or ():
             yield PublishedFigure(((self.label, equals(value)),), low=1, name=f"somebody of class {value}")
-        paths = [node_conditions(t, [f.name for f in self.features], self.sets) for t in self.trees]
-        for leaf in self.leaves:
-            yield from self._of_leaf(leaf, paths[leaf.tree][leaf.node])
+        for number, leaves in groupby(self.leaves, attrgetter("tree")):  # those of the trees that are stated
+            paths = node_conditions(self.trees[number], [f.name for f in self.features], self.sets)
+            for leaf in leaves:
+                yield from self._of_leaf(leaf, paths[leaf.node])
 
     def _of_leaf(self, leaf: LeafClasses, path: Condition) -> Iterator[PublishedFigure]:
         """Yield what one leaf says: least numbers; of a tree that saw every row once multiples, in proportion."""

@@ -207,7 +207,7 @@ class Binder:
             test = replace(test, missing=False)
         if feature.make is None and (test.values is not None or test.bare):
             return _matched(attribute, test)
-        if test.bare and feature.make is not None:
+        if test.bare:
             return missing_test(attribute, feature, test, compare)
         if self.draft.groups and not isinstance(attribute, Continuous) and attribute.ranges(test) == (attribute.span,):
             return test

@@ -147,7 +147,8 @@ class Fields:
         from xml.etree.ElementTree import tostring
 
         name, inner = element.get("name") or "", next((c for c in element if tag(c) != "Extension"), None)
-        if name in self.data or self.written.setdefault(name, tostring(element).strip()) != tostring(element).strip():
+        written = tostring(element).strip()
+        if name in self.data or self.written.setdefault(name, written) != written:
             raise Unsupported(f"the PMML file has several fields '{name[:40]}', which is not read")
         if inner is not None and tag(inner) == "NormDiscrete" and inner.get("field") in self.data:
             base = self.data[inner.get("field", "")]
