@@ -220,9 +220,9 @@ GATED = {
     "open": ({**HALVES, "models": [{"kind": "rule_set", "rules": [{"if": {"a": 0}, "count": 40}]}]}, 4,
              "not assessed: The one threshold of the policy ours is open (smallest group): "),
     "contradiction": ({**HALVES, "models": [*HALVES["models"], {"kind": "tree", "nodes": [{"count": 7}]}]}, 5,
-                      "not audited: "),
-    "malformed": ({**HALVES, "rows": 7}, 3, "not audited: "),
-    "missing": (None, 3, "not audited: "),
+                      "not audited"),
+    "malformed": ({**HALVES, "rows": 7}, 3, "not audited"),
+    "missing": (None, 3, "not audited"),
 }  # fmt: skip
 
 
@@ -237,13 +237,15 @@ def test_a_gate_says_one_line_and_one_code_of_a_file(name, tmp_path, capsys):
     assert found.line.startswith(f"{path}: {line}")
     told = _gate_json(found)
     assert (told["file"], told["exit_code"]) == (str(path), code)
-    read = line != "not audited: "
+    read = line != "not audited"
     assert (found.document is not None) == read
     assert told["verdict"] == (line.partition(":")[0] if read else None)
-    assert found.line == f"{path}: {told['verdict'] if read else 'not audited'}: {told['sentence']}"
+    assert found.line == f"{path}: " + (f"{told['verdict']}: {told['sentence']}" if read else line)
+    assert told["sentence"]
     shown = capsys.readouterr().err
     assert shown.startswith("" if read else "recon: ")
     assert bool(shown) != read
+    assert read or told["sentence"] in " ".join(shown.split())  # the reason stands on standard error once
     junit, sarif = tmp_path / "g.xml", tmp_path / "g.sarif"
     _write_results([found], str(sarif), str(junit))
     cases = {"met": "<testcase", "violated": "<failure", "open": "<error"}.get(name, "<error")
