@@ -25,6 +25,7 @@ from encoders.encode.known import with_known_rows
 from encoders.kinds.known_rows import NOT_PUBLISHED
 from encoders.models.models import Tree
 from encoders.models.nodes import ModelNode, Support
+from recon.queries.measures.figures import uncounted
 from recon.readers.loading.known_positions import known_rows
 from recon.release.auditing.auditing import noise_effect, stored_outright
 from recon.release.auditing.matching import compare
@@ -346,6 +347,20 @@ def test_too_many_cells_are_not_looked_through(nested, monkeypatch):
     found = adds(new, register, Limits()).differences
     assert (found.groups, found.in_all) == ((), None)
     assert found.note == "differences were not looked for: too many statements and cells"
+
+
+def test_where_nothing_was_counted_no_group_is_denied(nested, tmp_path):
+    """Neither of noise that fits no data set nor of counts that nobody worked out is it known what is singled out."""
+    register, new = nested
+    none = uncounted(joined_release(new, register, Limits()), "multiset", "its counts may be anything")
+    found = adds(new, register, Limits(), after=none)
+    assert found.differences.in_all is None
+    assert found.differences.note == "differences were not looked for: its counts may be anything"
+    registered(tmp_path / "s", written(tmp_path, "march.json", [tree(OLD, [2, 4])]))
+    noisy = written(tmp_path, "noisy.json", [tree({"smoker": 1}, [30, 3]) | {"noise": {"law": "laplace", "scale": 1}}])
+    found = adds(recon.load(noisy), Register.read(str(tmp_path / "s")), Limits())
+    assert (found.status, found.differences.in_all) == ("empty", None)
+    assert not any("further group" in line for line in found.sentences)
 
 
 def test_what_an_adversary_knows_is_no_published_group(nested):

@@ -11,9 +11,10 @@ import pytest
 from test_registers import DAY, registered, tree, written
 
 import recon
+from recon.release.policies.facts import AbsentFigure, Figure, KnownFigure, UnknownFigure
 from recon.release.registers.index import HEAD, INDEX, parse_index
 from recon.release.registers.register import Register
-from recon.release.registers.versions import comparison, version_relation
+from recon.release.registers.versions import _worst, comparison, version_relation
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
@@ -141,6 +142,51 @@ def test_what_march_says_counts_in_may(tmp_path: Path) -> None:
     assert recon.certify(found.found.release, [{"age": "old"}], of="removed:may")["verdict"].tolist() == ["certain"]
     with pytest.raises(ReleaseError, match="give removed:april or removed:may"):
         recon.certify(found.found.release, [{"age": "old"}], of="removed")
+
+
+def test_a_release_between_two_versions_is_compared_with_both(tmp_path: Path, run: Any) -> None:
+    """Nothing says who left before April, but the one who left then was the only old smoker: both count."""
+    nodes = [{"if": {"age": "old"}, "then": 1, "else": 4}, {"if": {"smoker": 1}, "then": 2, "else": 3}]
+    march = written(tmp_path, "march.json", [tree(OLD, [3, 3])])
+    april = written(tmp_path, "april.json", [{"kind": "tree", "nodes": [*nodes, *({"count": n} for n in (1, 1, 3))]}])
+    may = written(tmp_path, "may.json", [{"kind": "tree", "nodes": [*nodes, *({"count": n} for n in (0, 1, 3))]}])
+    register, one, none = registered(tmp_path / "r", march), RowCount(1, 1), RowCount(0, 0)
+    register = register.add(april, "do not release", date=DAY, dataset="april", origin="march", removed=one, added=none)
+    register = register.add(may, "release", date=DAY, dataset="may", origin="april", removed=one, added=none)
+    policy = _policy(tmp_path, "[versions]\nremoved_pinned = 0\nleast_candidates = 2")
+    report = recon.audit(recon.load(april), policy, register=register)
+    assert report.assessment is not None
+    assert [one.outcome for one in report.assessment.checks] == ["violated", "violated"]
+    facts = report.to_dict()["facts"]
+    assert (facts["removed_pinned"], facts["removed_candidates"]) == ([1, 1], [1, 1])
+    first, second = [line for line in report.to_dict()["versions"]["sentences"] if line.startswith("Comparing")]
+    assert "march.json" in first
+    assert "does not identify the person removed; 2 profiles are left" in first
+    assert "may.json" in second
+    assert "identifies the person removed, with all values" in second
+    beside = ("--policy", policy, "--register", tmp_path / "r", "--out", tmp_path / "better.json")
+    assert "beside one earlier version, and there is also may" in run("remedy", april, *beside, code=3).stderr
+
+
+KNOWN, UNKNOWN, ABSENT = KnownFigure(1, 3, "a"), UnknownFigure("b"), AbsentFigure("c")
+
+
+@pytest.mark.parametrize(
+    ("figures", "pinned", "candidates"),
+    [
+        ([KNOWN, KnownFigure(2, 2)], KnownFigure(2, 3, "a"), KnownFigure(1, 2, "a")),
+        ([KNOWN, KnownFigure(2, None)], KnownFigure(2, None, "a"), KnownFigure(1, 3, "a")),
+        ([KnownFigure(4, 4), UNKNOWN], KnownFigure(4, None, "b"), KnownFigure(1, 4, "b")),
+        ([ABSENT, KNOWN], KNOWN, KNOWN),
+        ([ABSENT, UNKNOWN], UNKNOWN, UNKNOWN),
+        ([ABSENT, ABSENT], ABSENT, ABSENT),
+    ],
+)
+def test_of_several_versions_the_worst_counts_and_what_is_not_known_is_open(
+    figures: Any, pinned: Figure, candidates: Figure
+) -> None:
+    for key, worst in (("removed_pinned", pinned), ("removed_candidates", candidates)):
+        assert _worst(key, figures) == _worst(key, figures[::-1]) == worst
 
 
 def test_refusals_name_the_keys(tmp_path: Path, run: Any) -> None:

@@ -154,6 +154,9 @@ def _earlier_version(
     if found is None or found.held is None:
         why = "the register has no earlier version of its data (--removed, --added)" if found is None else found.why
         raise Unsupported(f"{release.file}: not compared with an earlier version: {why or 'it is the earlier one'}")
+    if found.further:
+        later = ", ".join(one.names[1] for one in found.further)
+        raise Unsupported(f"{release.file}: merges are tried beside one earlier version, and there is also {later}")
     return found.held
 
 

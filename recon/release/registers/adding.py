@@ -323,9 +323,9 @@ def adds(
     found = left_by(measured, limits.stage("all releases"), given)
     if not whole.noisy:  # joint intervals of noise are wider than those of a part: then nothing follows
         alone, before, found = mutual_bounds(alone, before, found)
-    single = Differences()
     # Where as many data sets fit as one side leaves, that side says it all.
     nothing_new = not whole.noisy and (found.as_many_as(before) or found.as_many_as(alone))
+    single = Differences() if nothing_new else Differences(in_all=None)
     if found.measures is not None and found.status != "unsat" and not nothing_new:
         apart = [one.measures for one in (alone, before) if one.measures is not None]
         blocks = len(released.statements.blocks) - len(parts[1].statements.blocks)  # what is known stands in both

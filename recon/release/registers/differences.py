@@ -192,6 +192,7 @@ class RegisteredGroups:
 SMALL = 10  # rows: smaller groups are pointed out (the usual minimum cell count)
 MAX_LISTED = 100  # of them are written out
 NAMES = 3  # published groups that a name puts together
+NOT_LOOKED = "differences were not looked for"
 WORK = 300_000_000  # statements times cells that are looked through
 
 
@@ -250,11 +251,12 @@ def differences(
     counts exactly its rows at least as closely, or a part's own cells do. Cost: statements times cells.
     """
     if not found.of_cells:
-        return Differences()
+        why = "; ".join(found.counted.trail) or "the data sets were not counted"
+        return Differences() if found.status == "exact" else Differences(in_all=None, note=f"{NOT_LOOKED}: {why}")
     try:
         system = SystemFigures.of(joined.statements, limits)
         if sum(len(b) for b in joined.statements.blocks) * len(system.sizes) > WORK:
-            return Differences(in_all=None, note="differences were not looked for: too many statements and cells")
+            return Differences(in_all=None, note=f"{NOT_LOOKED}: too many statements and cells")
         groups = RegisteredGroups.of(joined, names, system, earlier, limits)
         known = {(one.where, one.size): one for part in apart if part.of_cells for one in _lines_of(part)}
         single = {
@@ -268,7 +270,7 @@ def differences(
             if rest.cells not in held and rest.cells not in single:  # of single cells more is known
                 single[rest.cells] = GroupDifference(rest.name, rest.where, (rest.low, rest.high))
     except (Inconclusive, Unsupported) as error:
-        return Differences(in_all=None, note=f"differences were not looked for: {error}")
+        return Differences(in_all=None, note=f"{NOT_LOOKED}: {error}")
     new = sorted(single.values(), key=lambda one: (one.rows[::-1], one.where))
     return Differences(tuple(new[:MAX_LISTED]), len(new))
 

@@ -49,12 +49,11 @@ class VersionRelation:
         return [one for one, name in self.entries if name == dataset and one.known]
 
     @property
-    def pair(self) -> DataSet | None:
-        """Return the data set whose pair with the one that it is made from the release is in; None: there is none."""
+    def pairs(self) -> list[DataSet]:
+        """Return the data sets whose pair with the one that it is made from the release is in, its own one first."""
         made = [one for one in self.related.datasets if one.origin is not None]
         mine = [one for one in made if one.name == self.dataset and self.released(str(one.origin))]
-        mine += [one for one in made if one.origin == self.dataset and self.released(one.name)]
-        return mine[0] if mine else None
+        return mine + [one for one in made if one.origin == self.dataset and self.released(one.name)]
 
 
 def version_relation(
@@ -135,7 +134,7 @@ class VersionComparison:
 
     `against`: the releases of that version. `found`: the difference, None where it was not worked out (`why`). `held`:
     what was compared, where the release is the later one; `remedies`: the same under remedies of it
-    (`recon.release.remediation.versions`).
+    (`recon.release.remediation.versions`). `further`: the same for every other version that it is compared with.
     """
 
     against: tuple[RegisterEntry, ...]
@@ -147,10 +146,14 @@ class VersionComparison:
     contradicts: bool = False
     held: HeldVersions | None = field(default=None, repr=False)
     remedies: tuple[Mapping[str, Any], ...] = ()
+    further: tuple[VersionComparison, ...] = ()
 
     @property
     def sentences(self) -> list[str]:
         """Return what was found, in words; figures only, no values of single people."""
+        return [*self._own_sentences(), *(line for one in self.further for line in one.sentences)]
+
+    def _own_sentences(self) -> list[str]:
         with_whom = " and ".join(f"{quote(one.file)} (released {one.date})" for one in self.against)
         begin = f"Comparing this model with {with_whom}"
         if self.found is None:
@@ -165,8 +168,9 @@ class VersionComparison:
 
     def with_figures(self, facts: FactTable) -> FactTable:
         """Return the facts with what a policy asks of versions."""
-        for key, figure in self._figures().items():
-            facts = facts.with_figure(key, figure)
+        every = [one._figures() for one in (self, *self.further)]
+        for key in LEFT_FIGURES:
+            facts = facts.with_figure(key, _worst(key, [figures[key] for figures in every]))
         return facts
 
     def _figures(self) -> dict[str, Figure]:
@@ -189,6 +193,19 @@ class VersionComparison:
             out["bits"] = self.found.bits
         tried = [{key: one.get(key) for key in TOLD} for one in self.remedies]
         return out | ({"remedies": tried} if tried else {})
+
+
+def _worst(key: str, figures: Sequence[Figure]) -> Figure:
+    """Return what a policy asks of those who left between any two of several versions: of each pair it must hold."""
+    known = [one for one in figures if isinstance(one, KnownFigure)]
+    unknown = [one for one in figures if isinstance(one, UnknownFigure)]
+    if len(figures) == 1 or not known:
+        return (unknown or figures)[0]
+    why = "; ".join(dict.fromkeys(one.why for one in (*known, *unknown) if one.why))
+    lows, highs = [one.low for one in known], [one.high for one in known if one.high is not None]
+    if key == LEFT_FIGURES[0]:
+        return KnownFigure(max(lows), None if unknown or len(highs) < len(known) else max(highs), why)
+    return KnownFigure(1 if unknown else min(lows), min(highs, default=None), why)
 
 
 def left_figures(left: RowsOfType) -> dict[str, Figure]:
@@ -249,11 +266,18 @@ def comparison(
 ) -> VersionComparison | None:  # fmt: skip
     """Return what a release and the earlier ones of another version of its data say together; None: there are none.
 
-    All releases of the register that are known outside are used, each about its data set; the pair that is asked about
-    is that of the new release's data set and the one that it is made from.
+    All releases of the register that are known outside are used, each about its data set. Asked about is the pair of
+    the new release's data set and the one that it is made from, then each pair with one that is made from it.
     """
-    if relation is None or (made := relation.pair) is None:
-        return None
+    found = [_compared(new, register, relation, made, limits, domain) for made in relation.pairs] if relation else []
+    return replace(found[0], further=tuple(found[1:])) if found else None
+
+
+def _compared(
+    new: EncodedRelease, register: Register, relation: VersionRelation, made: DataSet, limits: Limits,
+    domain: Domain | str | None,
+) -> VersionComparison:  # fmt: skip
+    """Return what is said of a data set and the one that it is made from, of which one is the new release's."""
     names = str(made.origin), made.name
     other = names[0] if relation.dataset == names[1] else names[1]
     against, lines = tuple(relation.released(other)), tuple(relation.related.lines())
