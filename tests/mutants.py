@@ -86,7 +86,7 @@ TARGETS = (
     Target("recon.release.policies.checks", VERDICT),
     Target("recon.release.policies.facts", VERDICT),
     Target("recon.release.policies.assessing", VERDICT),
-    Target("recon.release.auditing.facts", ("test_audit_facts.py", *VERDICT)),
+    Target("recon.release.auditing.facts", ("test_audit_facts.py", "test_output_checks.py", *VERDICT)),
     Target("encoders.encode.marginals", ("test_marginal_statements.py",)),
     Target("encoders.encode.encoder", ("test_marginal_statements.py",), ("figures_of",)),
     Target("solvers.engines.marginal_statements", ("test_marginal_statements.py",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -22,7 +23,8 @@ from recon.queries.measures.attribute_bits import interval_left
 from recon.queries.measures.measures import measure
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
-from recon.release.auditing.auditing import group_disclosure
+from recon.release.auditing.auditing import group_disclosure, stored_outright
+from recon.release.auditing.evidence import with_unused_of_files
 from recon.release.auditing.facts import (
     _beside_rows,
     _between,
@@ -38,6 +40,7 @@ from recon.release.policies.assessing import assess
 from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
 from recon.release.remediation.thresholds import Demands, outcomes
 from recon.report.results import _outcome_of
+from solvers.foundation.limits import Limits
 
 LABEL = {"name": "y", "values": [0, 1]}
 BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}], "label": LABEL}
@@ -406,3 +409,63 @@ def test_what_a_policy_asks_for_is_said_in_its_words():
     assert said("kinds_of_counts", (), kinds_of_counts=[])[1].found == "no counts"
     asked = {one: said("stored", one)[1].asked for one in ("none", "medium", "critical")}
     assert asked == {"none": "nothing", "medium": "nothing more serious than medium", "critical": "anything"}
+
+
+# Files that nobody looked at
+
+
+@pytest.fixture(scope="module")
+def keeping(tmp_path_factory):
+    """A tree that has its training rows beside it, and a release file with a text that is no name; policies."""
+    folder = tmp_path_factory.mktemp("keeping")
+    x = pd.DataFrame({"a": [0, 1] * 40, "b": [0, 0, 1, 1] * 20})
+    model = DecisionTreeClassifier(max_depth=1, random_state=0).fit(x, x["a"])
+    model.X_train_ = x.to_numpy()
+    joblib.dump(model, folder / "model")
+    x.assign(y=x["a"]).to_csv(folder / "rows.csv", index=False)
+    told = {"kind": "tree", "name": "patient 17 has a = 1; " * 50, "nodes": split("a", [30, 20], [30, 20])["nodes"]}
+    (folder / "release").write_text(json.dumps({"recon": 1, "domain": BITS, "models": [told]}))
+    (folder / "policy.toml").write_text('name = "p"\nsmallest_group = 10\nmost_pinned = 100\n')
+    return folder
+
+
+@pytest.mark.parametrize(("name", "code"), [("model", 1), ("release", 4)])
+def test_standard_input_is_judged_as_the_same_file(name, code, keeping, capsys, monkeypatch):
+    """It can be read once: what stands beside the model is looked for in what was read."""
+    domain = ("--domain", keeping / "rows.csv") if name == "model" else ()
+    told = []
+    for file in (str(keeping / name), "-"):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO((keeping / name).read_bytes())))
+        told.append(run(capsys, "gate", file, *domain, "--policy", keeping / "policy.toml"))
+        told[-1] = (told[-1][0], told[-1][1].replace(file, "FILE"))
+    assert told[0] == told[1]
+    assert told[0][0] == code
+
+
+def test_what_a_release_file_leaves_out_is_said_of_standard_input_too(keeping, capsys, monkeypatch):
+    texts = []
+    for file in (str(keeping / "model"), "-"):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO((keeping / "model").read_bytes())))
+        code, out, _ = run(capsys, "convert", file, "--domain", keeping / "rows.csv")
+        assert code == 0
+        texts.append(json.loads(out)["models"][0])
+    assert texts[0] == texts[1]
+    assert "what X_train_ says" in json.dumps(texts[0])
+
+
+def test_what_could_not_be_looked_at_may_say_anything(keeping):
+    """Of a model, and of a release file, whose content was not kept or is another one by now."""
+    policy = policy_of(smallest_group=10, most_pinned=0, stored="high")
+    for name in ("model", "release"):
+        release = recon.load(keeping / name, domain=str(keeping / "rows.csv") if name == "model" else None)
+        for change in ({"files": ("-",)}, {"sha256": "0" * 64}):
+            stored = stored_outright(replace(release, **change), Limits())
+            (one,) = stored
+            assert one.format.startswith("not inspected: ")
+            told = audited(AuditFindings(release, measure(release), group_disclosure(release), stored=stored))
+            found = assess(told, policy)
+            assert {one.outcome for one in found.checks} == {"inconclusive"}
+            assert all("was not inspected: " in check.said.why for check in found.checks)
+            assert [check.said.help for check in found.checks[1:]] == ["inspection", "inspection"]
+            (first, *_) = with_unused_of_files(replace(release, **change), Limits())
+            assert any(one.why.startswith("not inspected: ") for one in first.origin.unused)

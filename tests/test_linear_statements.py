@@ -33,6 +33,7 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.cells import NumberedStatements
 from solvers.statements.gradients.linear_sums import with_stated_sums
 from solvers.statements.noise.laws import NoiseLaw, per_statement
+from solvers.statements.release import UNBOUNDED
 
 GOLDEN = Path(__file__).parent / "golden" / "linear_sums.json"
 DOMAIN = {
@@ -453,3 +454,161 @@ def test_a_sum_over_missing_values_is_refused():
         said(table({"linear": [{"of": "gap"}], "value": 3}, domain=WIDE))
     (one,) = said(table({"linear": [{"of": "gap", "where": {"gap": {"missing": False}}}], "value": 3}, domain=WIDE))
     assert dict(one.summands[0].factors)[3][:4] == (0, 1, 2, 3)
+
+
+# ---------------------------------------------------------------- ends, digits, noise
+
+
+def test_a_sum_with_one_end_is_one_statement_also_where_parts_are_coarse():
+    """Each statement bounds the sum by what rows add at least, or at most; parts that are not coarse stand in both."""
+    terms = {"linear": [{"of": "x"}, {"of": "age"}]}
+    (low,) = said(table({**terms, "at_least": 9}, domain=WIDE))
+    assert (low.coarse, low.low, low.high) == (True, 9, UNBOUNDED)
+    (high,) = said(table({**terms, "at_most": 70}, domain=WIDE))
+    assert (high.coarse, high.low, high.high) == (True, -UNBOUNDED, 70)
+    assert [[max(numbers) for _, numbers in s.factors] for s in low.summands] == [[4999], [23]]
+    assert [[max(numbers) for _, numbers in s.factors] for s in high.summands] == [[23]]
+    assert len(said(table({**terms, "value": 69}, domain=WIDE))) == 2
+
+
+def test_bounds_of_coarse_parts_are_in_the_smallest_whole_numbers_too():
+    """From 2,001 to twice as much: a row adds one unit to either sum, of 2,001 and of 4,002."""
+    domain = {"attributes": [{"name": "x", "min": 2001, "max": 4002}], "label": DOMAIN["label"]}
+    low, high = said(table({"linear": [{"of": "x"}], "value": 8000}, domain=domain))
+    assert [one.summands[0].factors for one in (low, high)] == [((0, (1,)),)] * 2
+    assert (low.high, high.low) == (3, 2)
+
+
+def test_rows_whose_value_is_0_add_nothing_and_products_may_cancel():
+    (one,) = said(table({"linear": [{"of": "income", "where": {"income": 0}}], "value": 0}, domain=DOMAIN))
+    assert [(s.times, s.factors) for s in one.summands] == [(0, ())]
+    assert len(said(table({"linear": [{"of": "income", "where": {"income": 0}}], "value": 1}, domain=DOMAIN))) == 1
+    products = [{"of": ["even", "age"]}, {"of": ["even", "age"], "times": -1}, {"of": "age"}]
+    (one,) = said(table({"linear": products, "value": 66}, domain=WIDE))
+    assert [s.factors for s in one.summands] == [((4, (20, 21, 22, 23)),)]
+
+
+LONG = ("1.2345678901234567890123", "0.3333333333333333333331")  # two numbers that share no unit
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_long_digits_are_rounded_outwards_whichever_end_of_a_sum_has_them(sign):
+    """Of weights from 0 up to 5,000 one end has no coefficient at all; the other is of 2^44 to 2^45 units."""
+    terms = [
+        {"of": "weight", "times": sign + LONG[0]},
+        {"of": "weight", "where": {"sex": "F"}, "times": sign + LONG[1]},
+    ]
+    found = said(table({"linear": terms, "value": sign + "7000.5"}, domain=DOMAIN))
+    of_rows = [sum(abs(max(s.factors[0][1], key=abs)) for s in one.summands if s.factors) for one in found]
+    assert sorted(map(bool, of_rows)) == [False, True]
+    assert 1 << 44 <= 3 * max(of_rows) <= 1 << 45
+    (one,) = (one for one, size in zip(found, of_rows, strict=True) if size)
+    end = one.low if not sign else -one.high
+    assert end / max(of_rows) == pytest.approx(7000.5 / (5000 * float(sum(map(Fraction, LONG)))), rel=1e-9)
+
+
+def told_apart(terms, total, parts, **more):
+    """Return which of totals a little below, right and a little above a row's statements take, by its parts."""
+    found = []
+    for value in (total * (1 - Fraction(1, 1 << 35)), total, total * (1 + Fraction(1, 1 << 35))):
+        ends = said(table({"linear": terms, "value": str(value)}, rows=1, **more))
+        assert [one.coarse for one in ends] == [True, True]
+        sums = [sum(s.times * math.prod(c[parts[k]] for k, c in s.factors) for s in one.summands) for one in ends]
+        found.append(all(one.low <= x <= one.high for one, x in zip(ends, sums, strict=True)))
+    return found
+
+
+@pytest.mark.parametrize("size", ["1e-60", "1", "1e60"])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_rounding_keeps_as_many_digits_of_small_and_of_large_coefficients(size, sign):
+    """What a row adds is told to a part in 2^35 at least, and never left out."""
+    domain = {"attributes": [{"name": "a", "min": -1, "max": 1}], "label": DOMAIN["label"]}
+    times = [Fraction(sign + one) * Fraction(size) for one in LONG]
+    terms = [{"of": "a", "times": str(times[0])}, {"of": "a", "where": {"ill": 1}, "times": str(times[1])}]
+    assert told_apart(terms, sum(times), {0: 2}, domain=domain) == [False, True, False]
+    assert told_apart(terms, -sum(times), {0: 0}, domain=domain) == [False, True, False]
+
+
+def test_sums_are_rounded_from_2_to_the_52_on_over_all_rows():
+    def coarse(times, rows):
+        terms = [{"times": str(times)}, {"where": {"sex": "F"}}]
+        found = said(table({"linear": terms, "value": 9}, rows=rows))
+        assert len(found) == (2 if found[0].coarse else 1)
+        return found[0].coarse
+
+    assert [coarse((1 << 40) - 1 - k, 1 << 12) for k in (0, 1)] == [True, False]  # a row adds 2^40 at most
+    assert [coarse((1 << 52) - 1 - k, 1) for k in (0, 1)] == [True, False]
+    assert coarse(1 << 51, 0) is False  # no row: as many as one is reckoned with
+
+
+def test_products_are_rounded_unless_some_numbers_are_negative():
+    def found(of, **more):
+        return said(table({"linear": [{"of": of, "times": LONG[0]}, {"times": LONG[1]}], "value": 9}, **more))
+
+    attributes = [{"name": "p", "min": 0, "max": 2}, {"name": "q", "min": 0, "max": 3}]
+    zero = {"attributes": attributes, "label": DOMAIN["label"]}
+    for sign in ("", "-"):
+        terms = [{"of": ["p", "q"], "times": sign + LONG[0]}, {"times": sign + LONG[1]}]
+        total = 6 * Fraction(sign + LONG[0]) + Fraction(sign + LONG[1])
+        assert told_apart(terms, total, {0: 2, 1: 3}, domain=zero) == [False, True, False]
+    assert len(found("income", domain=DOMAIN)) == 2  # one attribute: number by number
+    with pytest.raises(Unsupported, match="too many digits for a product of attributes with negative numbers"):
+        found(["income", "age"], domain=DOMAIN)
+
+
+def test_sums_beyond_2_to_the_62_are_refused():
+    """Rounded up, each of 512 coefficients adds at least 1 for each of 2^53 rows."""
+
+    def found(number):
+        terms = [{"where": {"x": {"at_most": k}}} for k in range(number)]
+        return said(table({"linear": terms, "value": 9}, domain=WIDE, rows=1 << 53))
+
+    assert len(found(511)) == 2
+    with pytest.raises(ReleaseError, match=re.escape("the sum over the rows may be 2^62 or more, beyond 2^62")):
+        found(512)
+
+
+def test_a_bound_beyond_all_sums_is_the_first_that_lies_there():
+    far = 10**30
+    for value, ends in (
+        ({"at_least": far}, (70, UNBOUNDED)), ({"at_least": -far}, (-70, UNBOUNDED)),
+        ({"at_most": far}, (-UNBOUNDED, 70)), ({"at_most": -far}, (-UNBOUNDED, -70)),
+    ):  # fmt: skip
+        (one,) = said(table({"linear": [{"of": "age"}], **value}))  # three rows: 69 at most
+        assert (one.low, one.high) == ends
+
+
+@pytest.mark.parametrize(
+    ("value", "ends"),
+    [({"at_most": 10**30}, (-UNBOUNDED, UNBOUNDED)), ({"at_least": -(10**30)}, (-UNBOUNDED, UNBOUNDED)),
+     ({"at_least": 10**30}, (1 << 62, UNBOUNDED)), ({"at_most": -(10**30)}, (-UNBOUNDED, -(1 << 62))),
+     ({"value": 5}, (5, 5))],
+)  # fmt: skip
+def test_of_any_number_of_rows_a_bound_that_sums_may_lie_beyond_is_none(value, ends):
+    release = table({"linear": [{"of": "income", "where": {"sex": "F"}, "times": 2}], **value}, domain=DOMAIN)
+    del release["rows"]
+    (one,) = said(release)
+    assert (one.low, one.high) == ends
+
+
+WHOLE = {"law": "discrete_laplace", "scale": 1}
+
+
+def noisy(terms, noise=WHOLE, value=3, **more):
+    release = table({"linear": terms, "value": value}, noise=noise, **{"domain": WIDE, **more})
+    return encoded({key: part for key, part in release.items() if part is not None})
+
+
+def test_noise_on_coarse_parts_on_open_rows_and_on_far_sums():
+    with pytest.raises(Unsupported, match="an attribute with more than 2,000 values is not encoded"):
+        noisy([{"of": "x"}, {"of": "age"}])
+    negative = [{"times": -1, "where": {"age": 20}}, {"of": "age"}]
+    assert noisy(negative).statements.blocks[0]
+    few = {"at_least": 2, "at_most": 9}
+    with pytest.raises(Unsupported, match="a sum that may be negative is encoded only where 'rows' is known"):
+        noisy(negative, rows=few)
+    assert noisy([{"of": "age"}], rows=few).statements.blocks[0]
+    most = 1 << 60  # of four rows: 2^62
+    assert noisy([{"times": most - 1}], rows=4).statements.blocks[0]
+    with pytest.raises(Unsupported, match=re.escape("the sum over the rows may be beyond 2^62")):
+        noisy([{"times": most}], rows=4)

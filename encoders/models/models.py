@@ -77,7 +77,8 @@ class Provenance:
     compares values as 32-bit numbers; for the words only in which its thresholds are said. `learner`: who chose the
     model, and with which settings, where that is known. `unused`: what the file publishes and no statement carries;
     `columns`: what it publishes of single columns. `understood`: of a table, how it was read, a line per thing.
-    `freedom`: of a regression, its rows less its coefficients. `format` is "" for what a release file of ours says.
+    `freedom`: of a regression, the least and the most that its rows less its coefficients can be. `format` is "" for
+    what a release file of ours says.
     """
 
     format: str
@@ -88,7 +89,7 @@ class Provenance:
     unused: tuple[UnusedPublication, ...] = field(default=(), compare=False)
     columns: tuple[ColumnFigures, ...] = field(default=(), compare=False)
     understood: tuple[str, ...] = field(default=(), compare=False)
-    freedom: int | None = field(default=None, compare=False)
+    freedom: tuple[int, int | None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

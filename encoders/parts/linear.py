@@ -171,32 +171,35 @@ def _rounded_terms(every: Weighted, step: Fraction, up: bool, source: str) -> We
     return _added_up(out)
 
 
+def _power_of_two(number: Fraction) -> Fraction:
+    """Return the greatest power of two that is at most a positive number."""
+    found = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length())
+    return found if found <= number else found / 2
+
+
 def linear_statements(
     figure: LinearFigure, cut: CutDomain, resolved: Resolutions, rows: RowCount, source: str,
-    numbers: dict[str, PartNumbers] | None = None,
+    numbers: dict[str, PartNumbers],
 ) -> list[Statement]:  # fmt: skip
     """Return the statements of a linear figure: one, or where parts are coarse or numbers long, one per bound.
 
     `numbers`: those of names that figures before it had, over the same domain; what it needs beside is added.
     Raises `ReleaseError` where sums may exceed 2^62, `Unsupported` for products that are not encoded.
     """
-    numbers = {} if numbers is None else numbers
     products = [p for term in figure.terms for p in _products(term, cut, resolved, numbers, source)]
     coarse = any(p.coarse for p in products)
-    ends = [_added_up([p.end(up, source) for p in products]) for up in ((False, True) if coarse else (True,))]
-    most = None if rows.high is None else max(1, rows.high)
-    largest = max(map(_largest, ends)) * (most or 1)
-    if largest / _unit_of(ends[-1]) >= ROUNDED_FROM and largest:
-        step = Fraction(2) ** (math.floor(math.log2(largest / KEPT)) if largest >= 1 else -44)
-        ends, coarse = (
-            [_rounded_terms(ends[0], step, False, source), _rounded_terms(ends[-1], step, True, source)],
-            True,
-        )
+    most = _added_up([p.end(True, source) for p in products])
+    least = _added_up([p.end(False, source) for p in products]) if coarse else most
+    n = None if rows.high is None else max(1, rows.high)
+    sizes = [_largest(one) * (n or 1) for one in (least, most)]
+    if any(size >= ROUNDED_FROM * _unit_of(one) for size, one in zip(sizes, (least, most), strict=True)):
+        step, coarse = _power_of_two(max(sizes) / KEPT), True
+        least, most = _rounded_terms(least, step, False, source), _rounded_terms(most, step, True, source)
     low, high = figure.interval
     if not coarse:
-        return [_between(ends[0], low, high, most, source)]
-    out = [] if high is None else [_between(ends[0], None, high, most, source)]
-    out += [] if low is None else [_between(ends[-1], low, None, most, source)]
+        return [_between(most, low, high, n, source)]
+    out = [] if high is None else [_between(least, None, high, n, source)]
+    out += [] if low is None else [_between(most, low, None, n, source)]
     return [replace(one, coarse=True) for one in out]
 
 
@@ -236,9 +239,9 @@ def noisy_sum(
     if under:
         summands = (*summands, Summand(Region(Box()), -under))
     most = None if rows.high is None else rows.high * sum(max(0, one.extremes[1]) for one in summands)
-    if (most or 0) >= LARGEST:
+    if most is not None and most >= LARGEST:
         raise Unsupported(f"{source}: the sum over the rows may be beyond 2^62")
-    return NoisySum(Statement(summands, 0, UNBOUNDED, source), unit, -under * rows.low if under else 0, most)
+    return NoisySum(Statement(summands, 0, UNBOUNDED, source), unit, -under * rows.low, most)
 
 
 def _between(every: Weighted, low: Fraction | None, high: Fraction | None, rows: int | None, source: str) -> Statement:

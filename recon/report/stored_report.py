@@ -27,6 +27,7 @@ from encoders.models.models import kinds_of
 from recon.io.console.guarding import suggestion
 from recon.io.console.output import date_given, json_text, seconds_said
 from recon.io.console.version import VERSION as PROGRAM
+from recon.io.files.opening import used_up
 from recon.readers.formats.drafts.drafts import not_assessed_lines
 from recon.readers.inspection.findings.findings import ROWS, Finding, is_counting
 from recon.readers.inspection.inspecting import Inspection, inspect
@@ -429,7 +430,7 @@ def _stored_report(files: Sequence[str], error: ReconError, limits: Limits) -> S
     found: list[Inspection] = []
     for file in files:
         try:
-            if file == "-":
+            if used_up(file):
                 raise Unsupported("standard input can be read once: save it and run recon inspect")
             found.append(inspect(file, limits.memory, limits))
         except (ReleaseError, Unsupported) as other:

@@ -64,26 +64,28 @@ def convert(
 ) -> None:  # fmt: skip
     """Read models of any format and write them as one release file (checked, with the domain given)."""
     from encoders.encode.encoder import reassembled
+    from recon.io.files.opening import files_opened_once
     from recon.readers.formats.release.writing import dump, not_covered, publishable, release_json
     from recon.release.auditing.evidence import with_unused_of_files
     from recon.report.wording.headline import provenance_lines
     from solvers.foundation.limits import Limits
 
-    if data is None:
-        release = open_files(
-            files, domain, independent, parse_memory(memory), rows=rows, label=label, from_forest=from_forest
+    if data is not None and (rows is not None or independent or from_forest):
+        raise typer.BadParameter(
+            "--data counts the rows as they are: leave --rows, --independent-columns and --from-forest out"
         )
-    else:
-        if rows is not None or independent or from_forest:
-            raise typer.BadParameter(
-                "--data counts the rows as they are: leave --rows, --independent-columns and --from-forest out"
+    with files_opened_once():
+        if data is None:
+            release = open_files(
+                files, domain, independent, parse_memory(memory), rows=rows, label=label, from_forest=from_forest
             )
-        release = _counted_from(files, data, label, domain)
-    if without_bags:
-        release = reassembled(release, models=tuple(model.without_bags() for model in release.models))
+        else:
+            release = _counted_from(files, data, label, domain)
+        if without_bags:
+            release = reassembled(release, models=tuple(model.without_bags() for model in release.models))
+        written = with_unused_of_files(release, Limits(memory=parse_memory(memory)))
     noisy = any(m.noise is not None for m in release.models)
     found = publishable(release.domain) if noisy else release.domain
-    written = with_unused_of_files(release, Limits(memory=parse_memory(memory)))
     write_text(dump(release_json(found, written, release.declared, release.related)), out)
     print_lines(*(f"read: {line}" for line in provenance_lines(release)), file=sys.stderr)
     print_lines(*(not_covered(release.domain) if noisy else ()), file=sys.stderr)

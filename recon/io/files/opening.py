@@ -54,12 +54,9 @@ class ReadingBudget:
     """
 
     def __init__(
-        self,
-        memory: int = MEMORY,
-        limits: Limits | None = None,
-        above: ReadingBudget | None = None,
+        self, memory: int = MEMORY, limits: Limits | None = None, above: ReadingBudget | None = None,
         rings: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.limit = self.own = memory
         self.limits, self.above = limits, above
         self.rings: bool = rings or (above is not None and above.rings)
@@ -319,17 +316,22 @@ def files_opened_once() -> Iterator[None]:
 def read_once(path: str) -> bytes:
     """Return the bytes of a file as `read_whole` does; within `files_opened_once`, those that were read before.
 
-    They are kept for one more reader, not longer: they are large.
+    They are kept for one more reader, not longer: they are large. Standard input is kept: nobody can read it again.
     """
     read = _READ.get()
-    if read is None or path == "-":
+    if read is None:
         return read_whole(path)
     if path in read:
-        data = read.pop(path)
+        data = read[path] if path == "-" else read.pop(path)
         current().bytes(len(data))
         return data
     data = read[path] = read_whole(path)
     return data
+
+
+def used_up(path: str) -> bool:
+    """Return whether a file that was read before cannot be read again: standard input that was not kept."""
+    return path == "-" and path not in (_READ.get() or ())
 
 
 def _read_stream(stream: IO[bytes]) -> bytes:
@@ -442,10 +444,8 @@ def _model_file(folder: str) -> str:
     if not os.path.lexists(about):
         if _is_whole_model(folder):
             return folder
-        raise ReleaseError(
-            "is a folder without MLmodel: give a file, or the folder that MLflow, Spark ML or YDF wrote",
-            file=folder,
-        )
+        what = "is a folder without MLmodel: give a file, or the folder that MLflow, Spark ML or YDF wrote"
+        raise ReleaseError(what, file=folder)
     if os.path.islink(about):  # what it says is quoted: it must be the folder's own
         raise ReleaseError("is a link: put the file itself into the folder", file=about)
     known = _MLMODELS.get()

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from recon.io.files.opening import current
+from recon.io.files.opening import current, used_up
 from recon.queries.answers.counting import convention_of, count, no_positions_reason
 from recon.queries.bounds.disclosure import (
     IntervalCells,
@@ -134,21 +134,26 @@ def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection
     found = []
     for file in release.files:
         try:
-            if file == "-":
+            if used_up(file):
                 raise Unsupported("standard input can be read once: save it and run recon inspect")
             with current().lent():  # the file was read before, and what it took then is gone
                 found.append(inspect(file, limits.memory))
         except (ReleaseError, Unsupported, Inconclusive) as error:
             found.append(Inspection(file, f"not inspected: {error}", "", None, ()))
-    if written:  # all that they say is in statements, but for texts that are no names
-        odd = [replace(one, findings=tuple(f for f in one.findings if f.level == "unknown")) for one in found]
-        return tuple(one for one in odd if one.findings)
     hashes = [one.sha256 for one in found]
     if release.sha256 and all(hashes) and release.sha256 != _sha256_of(hashes):
         files = "the file has" if len(found) == 1 else "some of the files have"
         changed = f"not inspected: {files} changed since the release was read; run the audit again"
         return tuple(Inspection(one.file, changed, "", None, ()) for one in found)
+    if written:  # all that they say is in statements, but for texts that are no names
+        odd = [replace(one, findings=tuple(f for f in one.findings if f.level == "unknown")) for one in found]
+        return tuple(one for one in odd if one.findings or not was_inspected(one))
     return tuple(found)
+
+
+def was_inspected(found: Inspection) -> bool:
+    """Return whether a file was looked at; where it was not, its format says why."""
+    return not found.format.startswith("not inspected")
 
 
 def _sha256_of(hashes: Sequence[str]) -> str:

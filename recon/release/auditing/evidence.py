@@ -28,7 +28,7 @@ from recon.readers.frames.describe import condition_text
 from recon.readers.inspection.findings.findings import Finding, about
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released, proofs
-from recon.release.auditing.auditing import stored_outright
+from recon.release.auditing.auditing import stored_outright, was_inspected
 from recon.release.policies.facts import (
     EVERY_FIGURE,
     LABEL_FIGURES,
@@ -41,6 +41,7 @@ from recon.release.policies.facts import (
     UnusedFigure,
 )
 from solvers.foundation.array_types import Ints
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import KIND
@@ -179,6 +180,8 @@ def with_unused_of_files(release: EncodedRelease, limits: Limits) -> tuple[AnyMo
 
     found: dict[Unread, None] = {}
     for file in stored_outright(release, limits):
+        if not was_inspected(file):
+            found.setdefault(Unread(f"what {quote(file.file, WORDS)} stores beside its model", file.format))
         for one in file.findings:
             if (said := about(one)) and not one.stated and not implied(one, release):
                 found.setdefault(Unread(f"what {one.path[:WORDS]} says", NOT_HELD, about=said))

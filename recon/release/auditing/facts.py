@@ -23,12 +23,13 @@ from recon.readers.frames.describe import condition_text
 from recon.readers.inspection.findings.findings import ROWS, About, Finding, about, is_counting
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released
-from recon.release.auditing.auditing import group_disclosure
+from recon.release.auditing.auditing import group_disclosure, was_inspected
 from recon.release.auditing.evidence import OPENS, implied, with_evidence
 from recon.release.auditing.findings import AuditFindings, GroupDisclosure
 from recon.release.auditing.together import JointDisclosure, with_together
 from recon.release.policies.assessing import CELLS
 from recon.release.policies.facts import (
+    EVERY_FIGURE,
     FIGURES,
     LISTED,
     RARE,
@@ -145,8 +146,10 @@ def _freedom(release: EncodedRelease) -> Figure:
     ]
     if not told:
         return UnknownFigure(SUMS_ALONE) if unsaid else AbsentFigure("no regression is published")
-    least = min(told)
-    return KnownFigure(0, least, SUMS_ALONE) if unsaid and least > 0 else KnownFigure(least, least)
+    low = 0 if unsaid else min(least for least, _ in told)
+    high = min((most for _, most in told if most is not None), default=None)
+    why: tuple[str, Help] = (SUMS_ALONE, "") if unsaid else (ROWS_OPEN.why, ROWS_OPEN.help)
+    return KnownFigure(low, high) if low == high else KnownFigure(low, high, *why)
 
 
 def _survival_step(release: EncodedRelease) -> Figure:
@@ -156,8 +159,8 @@ def _survival_step(release: EncodedRelease) -> Figure:
         at_risk = dict[Condition, list[tuple[Any, int, int | None]]]()
         for one in model.figures():
             if one.statistic is None and one.linear is None and (found := _since(one.condition)) is not None:
-                low = one.count if one.count is not None else one.low or 0
-                high = one.count if one.count is not None else one.high
+                shown = one.count if model.noise is None else None
+                low, high = (one.low or 0, one.high) if shown is None else (shown, shown)
                 at_risk.setdefault(found[0], []).append((found[1], int(low), None if high is None else int(high)))
         for curve in at_risk.values():
             for (_, low, high), (_, later_low, later_high) in pairwise(sorted(curve, key=lambda one: one[0])):
@@ -167,7 +170,9 @@ def _survival_step(release: EncodedRelease) -> Figure:
         return AbsentFigure("no survival curve is published")
     high = min((most for _, most in steps if most is not None), default=None)
     low = min(least for least, _ in steps)
-    return KnownFigure(low, high) if low == high else KnownFigure(low, high, "the digits of the curve leave it open")
+    return (
+        KnownFigure(low, high) if low == high else KnownFigure(low, high, "digits or noise of the curve leave it open")
+    )
 
 
 def _since(condition: Condition) -> tuple[Condition, Any] | None:
@@ -209,7 +214,10 @@ def _beside_rows(
     for (said, stated), some in unused.items():
         opens = {key: end for key, end in OPENS[said].items() if not (stated and key == "pinned")}
         found.append(UnusedFigure(_not_carried(some[0]), opens, "strip" if all(one.removable for one in some) else ""))
-    return facts.opened(found)
+    late = [f"{quote(one.file)} was {one.format}" for one in stored if not was_inspected(one)]
+    if late:
+        facts = facts.with_figure("stored", UnknownFigure(late[0], "inspection"))
+    return facts.opened([*found, *(UnusedFigure(why, EVERY_FIGURE, "inspection") for why in late)])
 
 
 def _not_carried(one: Finding) -> str:
@@ -506,5 +514,4 @@ def stored_facts(stored: Sequence[Inspection], used: frozenset[str] = frozenset(
         for each in one.findings[:LISTED]
         if each.beside or not is_counting(each.rule)
     ]  # fmt: skip
-    inspected = all(not one.format.startswith("not inspected") for one in stored)
-    return {"stored": found, "stored_inspected": inspected}
+    return {"stored": found, "stored_inspected": all(map(was_inspected, stored))}

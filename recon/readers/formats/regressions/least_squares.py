@@ -130,7 +130,7 @@ class CovarianceDraft(Draft):
         figures = list(dict.fromkeys(figures))
         if self.rows is not None and self.rows.exact:
             figures.insert(0, PublishedFigure((), count=self.rows.low, name="all rows"))
-        free = self.rows.low - len(self.columns) if self.rows is not None and self.rows.exact else None
+        free = freedom_within(self.rows, len(self.columns))
         origin = replace(self.origin, unused=(*place, *dict.fromkeys(left)), freedom=free)
         return (Table(tuple(figures), "sums of products", origin=origin),) if figures else ()
 
@@ -359,6 +359,12 @@ def response_column(name: str, binder: Binder) -> DesignColumn:
     if known in domain.columns:
         return DesignColumn(((known, equals(1)),))
     return attribute_column(domain.all[domain.place[known]], known)
+
+
+def freedom_within(rows: RowCount | None, coefficients: int) -> tuple[int, int | None]:
+    """Return the least and the most that the rows of a regression less its coefficients can be (None: no end)."""
+    low, high = (0, None) if rows is None else (rows.low, rows.high)
+    return max(0, low - coefficients), None if high is None else max(0, high - coefficients)
 
 
 def guessed(draft: CovarianceDraft) -> CovarianceDraft:

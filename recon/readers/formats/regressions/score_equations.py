@@ -36,6 +36,7 @@ from recon.readers.formats.regressions.least_squares import (
     CONSTANTS,
     DesignColumn,
     attribute_column,
+    freedom_within,
     response_column,
 )
 from recon.readers.formats.regressions.sums_of_products import Ends, product_of
@@ -459,7 +460,7 @@ class ScoreDraft(Draft):
             where = tuple(dict.fromkeys((*column.where, *answer.where)))
             figure = LinearFigure((LinearTerm((where,), (*column.of, *answer.of)),), first, last)
             figures.append(PublishedFigure((), linear=figure, name=self._said(name[:60])))
-        free = None if self.rows is None else self.rows.low - len(self.terms)
+        free = freedom_within(self.rows, len(self.terms))
         origin = replace(self.origin, unused=(*self.origin.unused, *left), freedom=free)
         return (Table(tuple(figures), "score equations", origin=origin),)
 
