@@ -529,6 +529,13 @@ def test_rounding_keeps_as_many_digits_of_small_and_of_large_coefficients(size, 
     assert told_apart(terms, -sum(times), {0: 0}, domain=domain) == [False, True, False]
 
 
+@pytest.mark.parametrize("number", [1, 3, 4, 7, "1/3", "1/4", "5/7", "7/5", "1e-400", "1e400"])
+def test_steps_are_powers_of_two_of_numbers_of_any_size(number):
+    found = linear._power_of_two(Fraction(number))
+    assert found <= Fraction(number) < 2 * found
+    assert (found.numerator & (found.numerator - 1), found.denominator & (found.denominator - 1)) == (0, 0)
+
+
 def test_sums_are_rounded_from_2_to_the_52_on_over_all_rows():
     def coarse(times, rows):
         terms = [{"times": str(times)}, {"where": {"sex": "F"}}]
@@ -607,7 +614,8 @@ def test_noise_on_coarse_parts_on_open_rows_and_on_far_sums():
     few = {"at_least": 2, "at_most": 9}
     with pytest.raises(Unsupported, match="a sum that may be negative is encoded only where 'rows' is known"):
         noisy(negative, rows=few)
-    assert noisy([{"of": "age"}], rows=few).statements.blocks[0]
+    for rows in (few, None):
+        assert noisy([{"of": "age"}], rows=rows).statements.blocks[0]
     most = 1 << 60  # of four rows: 2^62
     assert noisy([{"times": most - 1}], rows=4).statements.blocks[0]
     with pytest.raises(Unsupported, match=re.escape("the sum over the rows may be beyond 2^62")):
