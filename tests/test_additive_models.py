@@ -17,6 +17,8 @@ import recon
 from encoders.domain.values import Categorical
 from encoders.encode.encoder import encode
 from recon.readers.formats.statistics import additive_models
+from recon.readers.formats.statistics.additive_models import number_of
+from recon.readers.formats.statistics.column_tables import texts_or_numbers
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import bind_draft
 
@@ -101,6 +103,26 @@ def test_a_column_of_one_value_has_that_value_without_a_domain(tmp_path):
         assert violations(release, frame) == []
         bound = recon.bound(release, {"part": value})
         assert bound.min == bound.max == frame.part.notna().sum()
+
+
+def test_a_category_that_the_model_does_not_have_is_in_no_row(tmp_path):
+    frame = additive_files.drawn(2)
+    release = recon.load(
+        written(tmp_path, additive_files.model(frame, pairs=1, seed=2)),
+        domain=recon.Domain.from_frame(pd.concat([frame, frame.head(1).assign(town="Graz")]), label=None),
+    )
+    assert violations(release, frame) == []
+    assert recon.bound(release, {"town": "Graz"}).max == 0
+    assert violations(release, frame.assign(town=["Graz", *frame.town[1:]]))
+
+
+def test_categories_are_numbers_where_they_are_written_as_such():
+    texts = ("1", "2.50", "1.0", "True", "inf", "nan", "10_19", "a")
+    assert [number_of(text) for text in texts] == [1, 2.5, 1, 1, None, None, None, None]
+    assert texts_or_numbers(["2", "1.5"]) == (2, 1.5)
+    assert texts_or_numbers(["TRUE", "FALSE"]) == (1, 0)
+    for several in (["1", "1.0"], ["1", "a"]):  # of one number, and of none
+        assert texts_or_numbers(several) == tuple(several)
 
 
 BAD = {

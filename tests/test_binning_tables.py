@@ -143,6 +143,17 @@ def test_bins_as_toad_names_them_are_the_rows_that_it_counted():
     assert violations(release, frame.assign(radius=frame.radius.sample(frac=1, random_state=0).to_numpy()))
 
 
+def test_ranges_written_with_an_underscore_are_categories(tmp_path):
+    """They were read as the numbers 9 and 1019, as Python reads 0_9 and 10_19."""
+    path = tmp_path / "bins.csv"
+    path.write_text("variable,bin,count,good,bad\nage,0_9,6,4,2\nage,10_19,4,3,1\n")
+    frame = pd.DataFrame({"age": ["0_9"] * 6 + ["10_19"] * 4, "ill": [0, 0, 0, 0, 1, 1, 0, 0, 0, 1]})
+    release = recon.load(str(path), domain=recon.Domain.from_frame(frame, label="ill"))
+    assert violations(release, frame) == []
+    assert violations(release, frame.assign(age="0_9"))
+    assert recon.load(str(path)).domain.all[0].values == ("0_9", "10_19")
+
+
 def test_an_end_between_values_is_exact(tmp_path):
     """Of whole numbers an end of 11.43 leaves no doubt: the partition is exact, and nothing else is stated."""
     text = (CORPUS / "optbinning_bins.csv").read_text()

@@ -36,8 +36,8 @@ from recon.readers.formats.regressions.score_equations import _column_values, _l
 from recon.readers.formats.statistics import additive_models
 from recon.readers.formats.statistics.acro_records import checked_outputs, looks_like_acro
 from recon.readers.formats.statistics.additive_models import _extremes, span_of
-from recon.readers.formats.statistics.naive_bayes import read_bayes_rds
-from recon.readers.formats.statistics.survival_curves import read_survival_rds
+from recon.readers.formats.statistics.naive_bayes import bayes_object, read_bayes_rds
+from recon.readers.formats.statistics.survival_curves import curve_object, read_survival_rds
 from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
@@ -122,6 +122,10 @@ ITEMSETS = [
     ('[{"items":["a"],"freq":4},7]\n', {}, "[1]: is not a record of a set of items and its support"),
     ('{"items":["a"],"confidence":4}\n{"items":["b"],"confidence":4}\n', {}, "has no column 'support' or 'count'"),
     ("town=a town=b #SUP: 3\n", {"domain": "town"}, "{town=a, town=b} counts 3 rows, but the domain has no such row"),
+    ("job=a #SUP: 3\n", {"domain": "town"}, "the model's feature 'job=a' is neither an attribute nor a column"),
+    ("a #SUP: 3\n@CONVERTED_FROM_TEXT\n", {}, "line 2: has no '#SUP: number'"),
+    ("    items\n[1]\n", {}, "line 2: '' is not a set of items"),
+    ('{"support":{},"itemsets":{}}', {}, "the table has no lines"),
 ]
 
 
@@ -130,34 +134,6 @@ def test_itemsets_and_rules(text, options, said, tmp_path):
     if "domain" in options:
         options = {"domain": recon.Domain.from_frame(pd.DataFrame({"town": ["a", "b"]}))}
     assert said in loaded(tmp_path, text, **options)
-
-
-CURVES = [
-    ("time,survival\n", {}, "the table has no lines"),
-    ("time,survival,km\n1,0.9,0.9\n", {}, "line 2: has two columns for survival"),
-    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 0}, "give --rows"),
-    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 10, "domain": "age"}, "the domain has no attribute 'time'"),
-    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 10, "domain": "time"}, "counts rows, but the domain has no such time"),
-    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 10, "domain": "words"}, "'time' has values that are no numbers"),
-    ("time,n.risk,n.event,n.censor\n1,10,1,0\n2,9,0,9\n", {"rows": 11}, "the file says 10 people, not 11"),
-    ("time,n.risk,n.event\n1,10,1\n2,11,1\n", {}, ""),
-    ("time,survival,strata\n1,0.9,=1\n2,0.8,=1\n", {"rows": 10}, "line 2: '=1' is not a group such as sex=1"),
-    ("time,n.risk,n.event\n0-5,10,1\n5,9,1\n", {}, "line 3: '5' is not an interval of times"),
-    ("Call: survfit(formula = Surv(t, e) ~ 1)\n\n time n.risk n.event survival\n 1 10 1 0.9\n what is this\n", {},
-     "line 5: 'what is this' is no line of a curve"),
-    ("time,survival\n" + "".join(f"{k * k},{1 - k / 99_999}\n" for k in range(1, 99)), {"rows": 2_000_000},
-     "98 times of 2,000,000 people are too many for a curve without numbers at risk"),
-]  # fmt: skip
-TIMES = {"age": {"age": [1, 2], "event": [0, 1]}, "time": {"time": [7, 8], "event": [0, 1]},
-         "words": {"time": ["a", "b"], "event": [0, 1]}}  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "options", "said"), CURVES)
-def test_curves_and_life_tables(text, options, said, tmp_path):
-    if "domain" in options:
-        options = {**options, "domain": recon.Domain.from_frame(pd.DataFrame(TIMES[options["domain"]]))}
-    found = loaded(tmp_path, text, **options)
-    assert any(one in found for one in said.split("|")), found
 
 
 X = np.array([[0, 1], [1, 0], [2, 1], [0, 0], [1, 1], [2, 0]])
@@ -199,6 +175,19 @@ def test_naive_bayes_and_target_encoders(model, changes, said):
     assert said in sentence_of(draft_of_object, changed(root_of(OBJECTS[model]), changes), "pickle")
 
 
+def test_variances_of_classes_are_those_of_their_rows_or_not_known():
+    read = read_rds((CORPUS / "bayes_e1071.rds").read_bytes())
+    rows = pd.read_csv(CORPUS / "bayes_e1071.csv").groupby("ill").age
+    means = read_bayes_rds(read).means
+    assert [one.variance for one in means] == pytest.approx(rows.var(ddof=0).tolist())
+    alone = in_r(read, ["tables", "age", "2"], np.nan)  # R's deviation of one row
+    assert [one.variance is None for one in read_bayes_rds(alone).means] == [True, False]
+    fitted = root_of(OBJECTS["means"])
+    assert draft_of_object(fitted, "pickle").means[0].variance == pytest.approx(OBJECTS["means"].var_[0, 0])
+    for gone in ("var_", "epsilon_"):
+        assert draft_of_object(changed(fitted, {gone: None}), "pickle").means[0].variance is None
+
+
 STORED = [
     ("encoders/Count.pkl", {"mapping": {}}, "mapping: has no counts of its columns: the encoder is not fitted"),
     ("encoders/CountTarget.pkl", {"_class_labels": ["a"]}, "has not one number of rows for each of 1 classes"),
@@ -231,6 +220,9 @@ ADDITIVE = [
     ({"ebm.terms": 7}, "ebm.terms: is not a list"),
     ({"ebm.terms": []}, "holds no counts of rows: it was written with detail='minimal'"),
     ({FEATURE: 7}, "ebm.features[0]: has no cuts and no categories"),
+    ({"ebm.terms.0": 7}, "ebm.terms[0].bin_weights: is about columns that the model does not have"),
+    ({f"{FEATURE}.min": "x"}, "feature_bounds_[0]: has extremes that are not numbers"),
+    ({f"{FEATURE}.min": True}, "feature_bounds_[0]: has extremes that are not numbers"),
     ({f"{FEATURE}.type": "unknown"}, "ebm.features[0]: has no cuts and no categories"),
     ({f"{FEATURE}.name": "x", "ebm.features.1.name": "x"}, "ebm.features: two columns are called 'x'"),
     ({TERM: 7}, "is not a list of numbers"),
@@ -364,6 +356,7 @@ def uneven(table):
     return RObject(table.kind, by_level.reshape(-1, order="F"), table.attributes)
 
 
+TWICE = RObject("integer", np.array([1, 6]))
 BY_METHOD = RObject("call", [("", RObject("symbol", "lda")), ("method", RObject("character", ["mve"]))])
 R_OBJECTS = [
     ("lda.rds", read_discriminant_rds, "call", BY_METHOD, "an analysis by another method than moments is not read"),
@@ -375,6 +368,8 @@ R_OBJECTS = [
     ("bayes_e1071.rds", read_bayes_rds, "tables", RObject("double", np.zeros(1)), "which was it?"),
     ("bayes_e1071.rds", read_bayes_rds, "tables/0/0", 0.123, "tables$town: has shares that sum to 0.703 in a class"),
     ("bayes_e1071.rds", read_bayes_rds, "tables/0", uneven, "has shares that are no counts of the rows"),
+    ("bayes_e1071.rds", read_bayes_rds, "apriori/@dimnames", RObject("nothing", None), "apriori: has not one name for"),
+    ("bayes_e1071.rds", read_bayes_rds, "tables/town/@dim", TWICE, "tables$town: has 1 lines for 2 classes"),
     ("survfit.rds", read_survival_rds, "type", RObject("character", ["left"]), "R curves of Cox models, late entries"),
     ("survfit.rds", read_survival_rds, "n.event", THREE, "has not as many times, people at risk and events"),
     ("survfit.rds", read_survival_rds, "strata/0", 1, "strata: has not one group for every line"),
@@ -524,8 +519,14 @@ def test_matrices_and_fits_of_r_that_are_others():
     matrix, fit, short = (read_rds((CORPUS / f"{name}.rds").read_bytes()) for name in ("lm_vcov", "lm", "lm_summary"))
     assert regression_object(matrix) is matrix
     assert regression_object(in_r(matrix, ["@dimnames", "0", "0"], "other")) is None
-    other = read_rds((CORPUS / "lm.rds").read_bytes())
+    other, curve = (read_rds((CORPUS / f"{name}.rds").read_bytes()) for name in ("lm", "survfit"))
     assert regression_object(RObject("list", [fit, other])) is None
+    assert curve_object(curve) is curve
+    assert curve_object(RObject("list", [curve, other])) is None
+    bayes = read_rds((CORPUS / "bayes_e1071.rds").read_bytes())
+    assert bayes_object(bayes) is bayes
+    assert bayes_object(RObject("list", [bayes, other])) is None
+    assert bayes_object(other) is None
     assert (read_regression_rds(matrix).rows, read_regression_rds(fit).rows) == (None, RowCount(60, 60))
     held = [str(v) for v in fit.attributes["names"].values]
     weighed = in_r(fit, ["@names", str(held.index("effects"))], "weights")
@@ -592,6 +593,8 @@ def test_what_stored_models_of_terms_say_of_columns():
         less = draft_of_object(terms(**{gone: None}), "pickle").columns[0]
         assert (less.extremes is None) == (gone == "feature_bounds_")
         assert (less.histogram is None) == (gone != "feature_bounds_")
+    gaps = draft_of_object(changed(terms(), {"feature_bounds_.0": np.array([np.nan, np.nan])}), "pickle")
+    assert gaps.columns[0].extremes is None  # no row has a value
     private = terms(kind="DPExplainableBoostingClassifier")
     assert "a private Explainable Boosting Machine has noise" in sentence_of(draft_of_object, private, "pickle")
 

@@ -15,6 +15,7 @@ from extras import run
 from itemset_files import arules, frequent, mlxtend_csv, rules, spark, spmf
 
 import recon
+from recon.readers.formats.statistics import itemsets, shares
 from recon.readers.formats.statistics.shares import count_of, intervals, rows_of
 from recon.readers.frames.world import violations
 
@@ -145,6 +146,7 @@ def test_the_number_of_rows_is_the_common_denominator():
     assert rows_of(shares[:3]) is None  # too few: all may have a common factor
     assert [count_of(s, 7206, "") for s in shares] == [11, 40, 41, 900, 3001, 7001]
     assert rows_of(intervals([(f"{k / 7206:.3f}", "") for k in (11, 40, 41, 900, 3001, 7001)])) is None
+    assert rows_of(intervals([(repr(1 / k), "") for k in (9973, 9967, 9949, 9941, 9931, 9929)])) is None  # 10^24 rows
 
 
 GOOD = "support,itemsets\n0.5,frozenset({'a'})\n0.25,frozenset({'b'})\n"
@@ -162,6 +164,8 @@ BAD = {
         r"items"),
     "no number": (GOOD.replace("0.25", "few"), (), r"line 3.*'few' is not a number"),
     "negative": (GOOD.replace("0.25", "-0.25"), (), r"line 3.*not a number from 0 on"),
+    "two columns of one name": (GOOD.replace("support,", "support,support,").replace("0.", "0.5,0."), (),
+                                r"line 1.*the column 'support' stands twice"),
     "cells": (GOOD + "0.5\n", (), r"line 4.*has 1 cells, the header 2"),
     "sequences": ("1 -1 2 -1 #SUP: 3\n", (), r"line 1.*sequences"),
     "half a count": ("a #SUP: 2.5\n", (), r"line 1.*'2.5' is not a whole number"),
@@ -192,6 +196,32 @@ def test_inspect_and_audit_say_that_everything_in_the_file_is_read(tmp_path, cap
     code, out, _ = run(capsys, "audit", path, "--rows", str(len(frame)), "--json")
     assert code == 0
     assert json.loads(out)["read_from"][0]["counts"] == ["exact"]
+
+
+def test_items_that_begin_with_an_at_sign_are_items(tmp_path):
+    """SPMF's lines of "@alice" were left out, as if they were remarks, and her set was counted as not listed."""
+    release = recon.load(written(tmp_path, "@alice #SUP: 3\n\nbob #SUP: 4\n@alice bob #SUP: 2\n"))
+    assert [(f.name, f.count) for f in release.models[0].statements] == [
+        ("{@alice}", 3), ("{bob}", 4), ("{@alice, bob}", 2)
+    ]  # fmt: skip
+
+
+def test_an_item_is_the_column_of_its_own_name_before_a_value_of_another(tmp_path):
+    frame = pd.DataFrame({"town": ["a", "b", "b"], "town=a": [0, 1, 1]})
+    path = written(tmp_path, "town=a #SUP: 2\n")
+    release = recon.load(path, domain=recon.Domain.from_frame(frame, label=None))
+    assert violations(release, frame) == []
+    assert violations(release, frame.assign(**{"town=a": [1, 1, 1]}))
+
+
+def test_lists_beyond_limits_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(itemsets, "MAX_BORDER", 2)
+    text = "a #SUP: 3\nb #SUP: 3\nc #SUP: 3\nd #SUP: 3\na b #SUP: 2\n"
+    with pytest.raises(recon.ReconError, match="more than 2 sets are not listed although all their parts are"):
+        recon.load(written(tmp_path, text))
+    monkeypatch.setattr(shares, "MAX_LINES", 1)
+    with pytest.raises(recon.ReconError, match="the table has more than 1 lines"):
+        recon.load(written(tmp_path, GOOD), rows=4)
 
 
 def test_a_list_without_all_parts_says_nothing_of_sets_that_are_not_listed(tmp_path):

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import recon
+from encoders.domain.values import Categorical, Grid, Test, View
 from encoders.encode.encoder import encode
 from recon.readers.formats.statistics.naive_bayes import read_bayes_rds
 from recon.readers.frames.world import violations
@@ -175,6 +176,10 @@ def test_e1071_with_gaps_needs_a_domain_that_has_them(capsys):
     whole = pd.read_csv(CORPUS / "bayes_e1071.csv")
     with pytest.raises(recon.ReconError, match="'town' was missing in some training rows"):
         recon.load(str(CORPUS / "bayes_e1071_gaps.rds"), domain=recon.Domain.from_frame(whole, label="ill"))
+    bits = dict.fromkeys(("town", "smoker"), View("age", Test(high=30)))  # of which no row is without a value
+    columns = recon.Domain((Grid.between("age", 20, 60, 1),), Categorical("ill", ("no", "yes")), bits)
+    with pytest.raises(recon.ReconError, match="some rows had no value of 'town': declare it with"):
+        recon.load(str(CORPUS / "bayes_e1071_gaps.rds"), domain=columns)
     ledger = run(capsys, "inspect", str(CORPUS / "bayes_e1071.rds"), "--all")[1]
     assert "  unknown" not in ledger
     assert "  used     m$apriori" in ledger

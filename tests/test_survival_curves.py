@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from changed_objects import sentence_of
 from extras import batches
 
 import recon
@@ -198,6 +199,31 @@ def test_what_is_no_curve_is_refused_in_a_sentence(text, options, why, tmp_path)
     assert "\n" not in str(error.value)
 
 
+LIVES = pd.DataFrame({"time": [1, 4, 5, 9, 10, 14], "event": [1, 0, 1, 0, 1, 1]})
+SPANS = {
+    "ends that the next begins with": ("0-5", "5-10", "10-15"),
+    "written with other digits": ("0-5.0", "5-10", "10-15.0"),
+    "last times that belong to them": ("0-4", "5-9", "10-14"),
+    "ends of years": ("0 to 4", "5 to 9", "10 to NA"),
+    "with brackets": ("[0, 5)", "[5, 10)", "[10, inf)"),
+    "of pandas": ("(-0.001, 4.0]", "(4.0, 9.0]", "(9.0, 14.0]"),
+}
+
+
+@pytest.mark.parametrize("name", SPANS)
+def test_intervals_of_a_life_table_hold_each_time_once(name, tmp_path):
+    lines = [f'"{a}",{b}' for a, b in zip(SPANS[name], ("6,1,1,0.8", "4,1,1,0.6", "2,2,0,0"), strict=True)]
+    (tmp_path / "life.csv").write_text("\n".join(["interval,entering,died,withdrawn,survival", *lines]))
+    domain = recon.Domain.from_frame(pd.concat([LIVES, LIVES.assign(event=1 - LIVES.event)]))
+    release = recon.load(str(tmp_path / "life.csv"), domain=domain)
+    assert violations(release, LIVES) == []
+    for frame in (LIVES.replace({"time": {4: 5}}), LIVES.replace({"time": {9: 10}}), LIVES.assign(event=[1] * 6)):
+        assert violations(release, frame)
+    assert [one.what for one in release.models[0].origin.unused] == ["the column 'survival'"]
+    alone = recon.load(str(tmp_path / "life.csv")).domain  # whole times, whatever pandas' least end is
+    assert alone.all[alone.place["time"]].step == 1
+
+
 def test_a_workspace_with_one_object_is_read_as_the_object():
     """save(f, file="survfit.RData") of the same people without groups, written by R 4.2."""
     frame = pd.read_csv(CORPUS / "survfit_rows.csv")
@@ -205,3 +231,39 @@ def test_a_workspace_with_one_object_is_read_as_the_object():
     assert violations(release, frame[["time", "event"]]) == []
     assert release.rows.low == release.rows.high == len(frame)
     assert {one.level for one in recon.inspect(str(CORPUS / "survfit.RData")).findings} == {"high"}
+
+
+REFUSED = [
+    ("time,survival\n", {}, "the table has no lines"),
+    ("time,survival,km\n1,0.9,0.9\n", {}, "line 2: has two columns for survival"),
+    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 0}, "give --rows"),
+    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 10, "domain": "age"}, "the domain has no attribute 'time'"),
+    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 10, "domain": "time"}, "counts rows, but the domain has no such time"),
+    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 10, "domain": "words"}, "'time' has values that are no numbers"),
+    ("time,n.risk,n.event,n.censor\n1,10,1,0\n2,9,0,9\n", {"rows": 11}, "the file says 10 people, not 11"),
+    ("time,n.risk,n.event\n1,10,1\n2,11,1\n", {}, ""),
+    ("time,cumhaz\n1,0.0001\n2,0.0002\n", {"rows": 10_000}, ""),
+    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 1_000_000}, "more than 20,000,000 pairs of deaths and people at"),
+    ("time,survival,strata\n1,0.9,=1\n2,0.8,=1\n", {"rows": 10}, "line 2: '=1' is not a group such as sex=1"),
+    ("time,n.risk,n.event\n0-5,10,1\n5,9,1\n", {}, "line 3: '5' is not an interval of times"),
+    ("time,n.risk,n.event\n0-5,10,1\n10-15,8,1\n5-10,9,1\n", {}, "line 4: the interval 5-10 does not begin after the"),
+    ('time,n.risk,n.event\n"[0,5]",10,1\n"[5,9]",9,1\n', {}, "line 3: the interval [5,9] does not begin after the one"),
+    ("time,n.risk,n.event\n0-NA,10,1\n5-9,9,1\n", {}, "line 3: the interval 5-9 does not begin after the one before"),
+    ("time,n.risk,n.event\n0-5,10,1\n", {}, "line 2: does not say whether 5 is in the interval: write [0,5) or [0,5]"),
+    ("time,n.risk,n.event\n0-5,10,11\n5-9,9,1\n", {}, "line 2: counts 11 events among 10 people at risk"),
+    ("Call: survfit(formula = Surv(t, e) ~ 1)\n\n time n.risk n.event survival\n 1 10 1 0.9\n what is this\n", {},
+     "line 5: 'what is this' is no line of a curve"),
+    ("time,survival\n" + "".join(f"{k * k},{1 - k / 99_999}\n" for k in range(1, 99)), {"rows": 2_000_000},
+     "98 times of 2,000,000 people are too many for a curve without numbers at risk"),
+]  # fmt: skip
+TIMES = {"age": {"age": [1, 2], "event": [0, 1]}, "time": {"time": [7, 8], "event": [0, 1]},
+         "words": {"time": ["a", "b"], "event": [0, 1]}}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "options", "said"), REFUSED)
+def test_curves_and_life_tables(text, options, said, tmp_path):
+    if "domain" in options:
+        options = {**options, "domain": recon.Domain.from_frame(pd.DataFrame(TIMES[options["domain"]]))}
+    (tmp_path / "file.csv").write_text(text)
+    found = sentence_of(lambda: recon.load(str(tmp_path / "file.csv"), **options))
+    assert said in found if said else not found, found

@@ -12,19 +12,25 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+from changed_objects import changed, root_of
 from extras import batches, run
 from sklearn.preprocessing import TargetEncoder
 
 import recon
+from recon.readers.formats.detection import draft_of_object
+from recon.readers.formats.statistics import target_encoders
 from recon.readers.formats.statistics.target_encoders import (
     _solutions,
     empirical_encoding,
     evidence_encoding,
     filled_encoding,
+    read_evidence_json,
     sigmoid_encoding,
     smooth_encoding,
 )
 from recon.readers.frames.world import violations
+from recon.readers.stored.objects.arrays import resolve
+from recon.readers.stored.pickled.stored_files import open_stored
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -119,6 +125,40 @@ def test_targets_of_other_kinds_and_codes_that_no_counts_have_are_refused(tmp_pa
     model.encodings_[1] = np.array([0.1, np.nan, 0.2, 0.3])
     path.write_bytes(pickle.dumps(model))
     assert "encodings_[1]: has the code nan" in run(capsys, "count", str(path))[2]
+
+
+def test_codes_of_other_rows_are_refused(tmp_path, monkeypatch):
+    frame = drawn(3)
+    with pytest.raises(recon.ReleaseError, match=r"rows is not a whole number of events \(--rows\)"):
+        recon.load(fitted(tmp_path, frame, target_type="binary"), rows=len(frame) + 1)
+    drawn_of = np.random.default_rng(0).choice
+    of_100, of_150 = (
+        pd.DataFrame({"a": drawn_of(list("xyz"), n), "b": drawn_of(list("uvw"), n), "y": [0, 0, 0, 1, 1] * (n // 5)})
+        for n in (100, 150)  # of the same share of events
+    )
+    model, other = (TargetEncoder(target_type="binary", smooth=0.731).fit(f[["a", "b"]], f.y) for f in (of_100, of_150))
+    model.encodings_[1] = other.encodings_[1]
+    (tmp_path / "mixed.pkl").write_bytes(pickle.dumps(model))
+    with pytest.raises(recon.ReleaseError, match="no numbers of rows and of events have these codes"):
+        recon.load(str(tmp_path / "mixed.pkl"))
+    monkeypatch.setattr(target_encoders, "MAX_SUMS", 0)
+    for rows in (None, 1000):
+        with pytest.raises(recon.ReleaseError, match="the codes fit several numbers of rows: say how many there were"):
+            recon.load(str(CORPUS / "target_encoder_ce.joblib"), rows=rows)
+
+
+def test_codes_of_rows_without_a_value_are_of_no_category():
+    gaps = pd.DataFrame({"a": ["x", "y", None, "x"]})
+    model = TargetEncoder(target_type="binary", smooth=2.0).fit(gaps, [0, 1, 1, 0])
+    assert draft_of_object(root_of(model), "pickle").columns[0].values == ("x", "y", None)
+    assert read_evidence_json({"a": {"1": 0.5, "nan": -0.5, "2": 0.1}}).columns[0].values == (1, None, 2)
+    stored = open_stored((ENCODERS / "toad_woe.pkl").read_bytes()).root
+    rule = stored.get("_rules")["rooms"]
+    assert None not in {v for one in draft_of_object(stored, "pickle").columns for v in one.values}
+    with_gap = changed(stored, {"_rules.rooms.value": np.full(len(resolve(rule["value"])), np.nan)})
+    assert {v for one in draft_of_object(with_gap, "pickle").columns for v in one.values if one.name == "rooms"} == {
+        None
+    }
 
 
 def test_a_column_with_gaps_that_have_no_code_is_named_as_unused():
@@ -238,6 +278,22 @@ def test_categories_put_together_and_settings_that_no_encoder_takes_are_refused(
         tmp_path, monkeypatch, "CountEncoder", mapping={"x": counts}, _min_group_categories={"x": {"b": "rest"}}
     )
     assert "puts categories of few rows together (min_group_size)" in run(capsys, "count", path)[2]
+    for gap, normalized, expected in (
+        (
+            np.nan,
+            {},
+            "does not count rows without a value (handle_missing='return_nan'), so that their number is",
+        ),
+        (2.0, {"x": True}, "keeps shares of rows (normalize=True): fit it with normalize=False"),
+    ):
+        mapping = {"x": pd.Series([3.0, gap], index=["a", np.nan])}
+        path = encoder(tmp_path, monkeypatch, "CountEncoder", mapping=mapping, _normalize=normalized)
+        assert expected in run(capsys, "count", path)[2]
+    held = type("OrdinalEncoder", (Encoder,), {"__module__": "category_encoders.made"})()
+    held.mapping = [{"col": "x", "mapping": pd.Series([1, 2], index=["a", "b"])}]
+    codes = {"mapping": {"x": pd.Series([0.3], index=[1])}, "_sum": 3, "_count": 10, "m": 1.0}
+    path = encoder(tmp_path, monkeypatch, "MEstimateEncoder", ordinal_encoder=held, **codes)
+    assert "mapping['x']: has no code of the category 'b'" in run(capsys, "count", path)[2]
     for state, expected in (
         ({"_sum": 3, "_count": 10, "m": -1.0}, "m: is -1, which no encoder takes"),
         ({"_sum": 11, "_count": 10, "m": 1.0}, "_count: the target adds up to 11 over 10 rows"),

@@ -361,7 +361,7 @@ def number_of(text: str) -> Value | None:
     if text in {"True", "False"}:
         return int(text == "True")
     try:
-        value = float(text)
+        value = float(text if "_" not in text else "")  # 10_19 is a range of years, in Python's own spelling a number
     except ValueError:
         return None
     return None if not math.isfinite(value) else int(value) if value.is_integer() else value

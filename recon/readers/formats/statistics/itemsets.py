@@ -239,7 +239,7 @@ def _cell(value: Any) -> Any:
 def _spmf_lines(text: str) -> Iterator[TableCells]:
     """Yield the lines of SPMF: "a b c #SUP: 12", or "a ==> b #SUP: 12 #CONF: 0.5"."""
     for i, raw in enumerate(text.splitlines(), 1):
-        if not raw.strip() or raw.startswith("@"):
+        if not raw.strip():
             continue
         items, *tags = raw.split("#")
         cells: dict[str, Any] = {}

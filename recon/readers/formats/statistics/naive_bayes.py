@@ -170,9 +170,10 @@ def _draft(value: RObject) -> Draft:
     parts = named_parts(value)
     apriori, tables = parts["apriori"], named_parts(parts["tables"])
     label, texts = _dimension(apriori, 0)
-    rows = [
-        _row_number(n, f"apriori['{text[:40]}']") for n, text in zip(vector(apriori, "apriori"), texts, strict=True)
-    ]
+    numbers = vector(apriori, "apriori")
+    if len(numbers) != len(texts):
+        raise ReleaseError("has not one name for each class", place="apriori")
+    rows = [_row_number(n, f"apriori['{text[:40]}']") for n, text in zip(numbers, texts, strict=True)]
     if not sum(rows) or sum(rows) > MAX_ROWS:
         raise ReleaseError(f"counts {sum(rows):,} rows, not 1 to {MAX_ROWS:,}", place="apriori")
     classes = texts_or_numbers(texts)

@@ -118,8 +118,6 @@ class _Chain:
         for i in (*range(len(found)), *reversed(range(len(found)))):
             low, high = self._factor(i)
             if len(found[i][0]) and found[i][0][0] < 0:
-                if self.name == "variance":
-                    continue  # only pairs that the curve leaves are compared with it
                 found[i] = _listed_pairs(found[i][1], low, high, self.name)
             factor = self.factors(found[i])
             keep = (factor >= low) & (factor <= high)
@@ -168,7 +166,10 @@ def _listed_pairs(at_risk: NDArray[np.int64], low: float, high: float, name: str
     last = np.floor(np.minimum(at_risk * most + 1e-9, at_risk)).astype(np.int64)
     number = np.maximum(last - first + 1, 0)
     if number.sum() > MAX_PAIRS:
-        raise TooLarge(f"more than {MAX_PAIRS:,} pairs of deaths and people at risk fit one time of the curve")
+        raise TooLarge(
+            f"more than {MAX_PAIRS:,} pairs of deaths and people at risk fit one time of the curve: give it with more "
+            "digits, or with numbers at risk (n.risk)"
+        )
     current().bytes(int(number.sum()) * 16)
     within = np.arange(int(number.sum())) - np.repeat(np.cumsum(number) - number, number)
     return np.repeat(first, number) + within, np.repeat(at_risk, number)

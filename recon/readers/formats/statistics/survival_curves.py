@@ -30,6 +30,7 @@ from recon.io.files.sheets import text_sheet
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import attribute, models_in, named_parts, vector
+from recon.readers.formats.statistics.life_tables import life_spans, time_of
 from recon.readers.formats.statistics.risk_sets import CurveStep, Floats, Pairs, possible_pairs
 from recon.readers.formats.statistics.shares import ERRORS, TableCells, column_name, csv_cells, intervals, whole_cell
 from recon.readers.stored.binary.rds import RObject
@@ -72,9 +73,6 @@ BANDS: tuple[Callable[[Floats, Floats], Floats], ...] = (  # ends of confidence 
     lambda s, off: np.clip(s * (1 + off), 0, 1),
     lambda s, off: np.clip(np.exp(np.log(s) + off), 0, 1),
     lambda s, off: np.exp(-np.exp(np.log(-np.log(s)) + off / np.log(s))),
-)
-_INTERVAL = re.compile(
-    r"([\[(]?)\s{0,4}(-?\d+(?:\.\d+)?)\s{0,4}(?:-|,|to)\s{0,4}(\d+(?:\.\d+)?|inf|Inf|NA)\s{0,4}([\])]?)"
 )
 NONE = {"", "NA", "NaN", "nan", "None"}
 _PRINTED = re.compile(r"\s*time\s+n\.risk\s+n\.event\b")
@@ -341,7 +339,9 @@ def _draft_of_lines(lines: Sequence[TableCells], rows: int | None, form: str) ->
     for line in lines:
         groups.setdefault(str(line.cells[of["strata"]]).strip() if "strata" in of else "", []).append(line)
     curves = [_curve(some, of, errors, group, rows) for group, some in groups.items()]
-    other = {name: FOLLOW for name in names if name not in kinds and name not in {"", "index", "unnamed: 0", errors}}
+    life = any(curve.ends for curve in curves)
+    used = {*kinds, "", "index", "unnamed: 0", errors} - {of.get(kind) for kind in ("survival", "hazard") if life}
+    other = {name: FOLLOW for name in names if name not in used}
     if all(curve.counted and not curve.ends for curve in curves):
         curves, other = _compared(curves, lines, of, other, errors)
     elif errors is not None and not all(curve.errors for curve in curves):
@@ -516,7 +516,7 @@ def _curve(lines: Sequence[TableCells], of: dict[str, str], errors: str | None, 
         raise Unsupported("people who entered late are not read: nobody says who was under observation when")
     counted, where = {"at risk", "events"} <= counts.keys(), _group(group, of.get("strata", ""), lines[0].place)
     name, steps = f" of {group}" if group else "", list[CurveStep]()
-    spans = _life_spans(lines, of["time"])
+    spans = life_spans(lines, of["time"])
     if spans:
         if not counted:
             raise Unsupported("a life table without people at risk and events is not read: give both columns")
@@ -526,7 +526,7 @@ def _curve(lines: Sequence[TableCells], of: dict[str, str], errors: str | None, 
             steps.append(CurveStep(line.place, deaths=d, at_risk=n))
         times = tuple(0 if at.low is None else at.low for at, _ in spans)
         return Curve(where, times, tuple(steps), name, spans, tuple(counts.get("censored", ())), counted=True)
-    times = tuple(_time(line.cells[of["time"]], line.place) for line in lines)
+    times = tuple(time_of(line.cells[of["time"]], line.place) for line in lines)
     for line, (a, b) in zip(lines[1:], pairwise(times), strict=True):
         if Fraction(b) <= Fraction(a):
             raise ReleaseError(f"the time {b} does not follow on {a}", place=line.place)
@@ -567,36 +567,6 @@ def _figures(lines: Sequence[TableCells], name: str) -> list[Ends]:
     found = iter(intervals(given))
     out = [None if text in NONE else next(found) for text in texts]
     return [None if one is None else (max(float(one[0]) - SLACK, 0.0), float(one[1]) + SLACK) for one in out]
-
-
-def _time(cell: object, place: str) -> Value:
-    """Return a time as it is written."""
-    text = str(cell).strip()
-    if not re.fullmatch(r"-?\d{1,12}(?:\.\d{0,12})?", text):
-        raise ReleaseError(f"'{text[:40]}' is not a time", place=place)
-    return plain_number(Fraction(text))
-
-
-def _life_spans(lines: Sequence[TableCells], name: str) -> tuple[tuple[Test, Test], ...]:
-    """Return when people of each line of a life table leave, and who is at risk; nothing where times are no intervals.
-
-    "0-5" ends before 5 where the next line begins there, else with it.
-    """
-    found = [_INTERVAL.fullmatch(str(line.cells[name]).strip()) for line in lines]
-    if found[0] is None:
-        return ()
-    out = list[tuple[Test, Test]]()
-    for i, (one, line) in enumerate(zip(found, lines, strict=True)):
-        if one is None:
-            raise ReleaseError(f"'{str(line.cells[name])[:40]}' is not an interval of times", place=line.place)
-        follows = found[i + 1] if i + 1 < len(found) else None
-        low = None if one[1] == "(" and one[2].startswith("-") else _time(one[2], line.place)  # pandas' least end
-        high = None if one[3][0] in "iIN" else _time(one[3], line.place)
-        after = one[1] == "(" and low is not None
-        closed = one[4] == "]" or (not one[4] and follows is not None and follows[2] != one[3])
-        out.append((Test(low=low, low_open=after, high=high, high_open=high is not None and not closed),
-                    Test(low=low, low_open=after)))  # fmt: skip
-    return tuple(out)
 
 
 def _refuse_chosen(times: Sequence[Value], place: str) -> None:

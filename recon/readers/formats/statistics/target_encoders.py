@@ -211,10 +211,11 @@ class EncodedDraft(Draft):
 
         Raises `ReleaseError` where no counts of so many rows have the codes.
         """
-        if self.solved and rows in {None, self.rows.low if self.rows else None}:
+        stated = self.rows or RowCount()
+        if self.solved and rows in {None, stated.low}:
             return self
         if self.encoding is None:
-            raise ReleaseError(f"the categories have {self.rows.low if self.rows else 0:,} rows, not {rows:,} (--rows)")
+            raise ReleaseError(f"the categories have {stated.low:,} rows, not {rows:,} (--rows)")
         most = LARGEST if rows is None else rows
         if not most:
             raise ReleaseError("codes are of one row or more, not of 0 (--rows)")
@@ -428,6 +429,9 @@ def _counts_kept(thing: Thing, about: str) -> Draft:
         raise ReleaseError("has no counts of its columns: the encoder is not fitted", place=name)
     if thing.get("_min_group_categories"):
         raise Unsupported("puts categories of few rows together (min_group_size), so that their counts are not known")
+    shares = thing.get("_normalize")
+    if shares is True or (isinstance(shares, dict) and any(shares.values())):
+        raise Unsupported("keeps shares of rows (normalize=True): fit it with normalize=False, which keeps counts")
     classes = {"CountEncoder": (), "CountTargetEncoder": _plain_classes(labels)}.get(thing.class_name, (0, 1))
     solved: list[tuple[EncodedColumn, tuple[tuple[int, ...], ...]]] = []
     for column, held in mapping.items():
@@ -462,7 +466,13 @@ def _plain_classes(labels: Any) -> tuple[Value, ...]:
 def _held_counts(held: Any, column: str, place: str, kind: str) -> dict[Any, tuple[Any, ...]]:
     """Return the rows of every category of a column by class, or of all classes, as they are stored."""
     if kind == "CountEncoder":
-        return {value: (n,) for value, n in series_of(held, column).items() if not math.isnan(n)}
+        found = series_of(held, column)
+        if any(math.isnan(n) for n in found.values()):  # of no value, whether or not rows had none
+            raise Unsupported(
+                "does not count rows without a value (handle_missing='return_nan'), so that their number is open: "
+                "fit it with handle_missing='value'"
+            )
+        return {value: (n,) for value, n in found.items()}
     table = indexed_columns(held, place)
     if kind == "CountTargetEncoder":
         return dict(
