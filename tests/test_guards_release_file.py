@@ -112,7 +112,7 @@ TERM = {"where": {"a": "x"}}
         (release(figures({"at_least": 1.5})), "1.5 is not a whole number"),
         (release(figures({"mean": MEAN, "total": MEAN})), "give one of 'mean', 'total', not several"),
         (release(figures({"at_most": -1})), "the count -1 is not a number of rows"),
-        (release({"kind": "tables", "cells": []}), "tables of areas are asked about by recon audit|models"),
+        (release({"kind": "tables", "cells": [], "values": []}), r"models\[0\]: tables of areas are asked about by recon audit, "),
         (release(tree(), relations=[{"disjoint": ["m", "n"]}]), "relations are between data sets"),
         (release(tree(), datasets=SETS, relations=[{"disjoint": ["m", "n"], "of": "n"}]),
          "a relation has 'disjoint' alone, or 'parts' and 'of'"),
@@ -182,6 +182,17 @@ def test_what_is_right_is_read_as_it_stands():
     )
 
 
+@pytest.mark.parametrize("two", [2, 2.0])
+def test_forests_are_read_with_different_rows_and_labels(two):
+    """A whole number may be written as 2.0."""
+    nodes = [NODES[0], {"counts": [two, 1], "distinct": 2}, {"counts": [0, 2]}]
+    forest = {"kind": "forest", "bootstrap": True, "trees": [{"nodes": nodes}], "labels": [0, 0, 1, 1]}
+    (found,) = read(release({**forest, "multiplicities": [[1, 1, 1, 2]]}))[2]
+    assert [(s.counts, s.distinct) for s in found.trees[0].nodes.leaf_counts] == [((2, 1), 2), ((0, 2), None)]
+    assert found.labels == (0, 0, 1, 1)
+    assert read(release({key: value for key, value in forest.items() if key != "labels"}))[2][0].labels is None
+
+
 def test_noise_is_read_with_its_law_bound_and_ledger():
     for noise, bound, spent in ((BUDGET | {"ledger": LEDGER}, False, True), (BUDGET, False, False),
                                 ({"law": "truncated_laplace", "scale": 1.0, "bound": 3}, True, False),
@@ -217,3 +228,5 @@ def test_what_cannot_be_read_back_is_not_written(monkeypatch):
         release_json(domain, [Tree((twice, model.nodes[1], model.nodes[2]))], None)
     assert writing._figure_json(PublishedFigure((), count=3)) == {"where": {}, "count": 3}
     assert "count" not in writing._figure_json(PublishedFigure((), low=3))
+    with pytest.raises(ReleaseError, match="cannot be written so that it reads back the same"):
+        dump(release(tree(), about="ours"))

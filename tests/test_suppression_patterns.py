@@ -18,7 +18,7 @@ import recon
 from recon.cli.app import app
 from recon.readers.formats.printed.written_tables import table_text
 from recon.release.remediation.hiding import SEARCHED, hide_cells, move_counts
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
 from solvers.suppression.patterns import SuppressionTask, cheapest_pattern, hypercube_pattern, incremental_pattern
@@ -211,14 +211,51 @@ def test_a_table_is_written_as_it_is_read(tmp_path):
     ]
 
 
-def test_tables_of_other_figures_are_refused(tmp_path):
+DOMAIN = {"attributes": [{"name": "age", "min": 0, "max": 9}]}
+YOUNG = {"where": {"age": {"at_most": 4}}, "count": 8}
+NOISE = {"law": "discrete_laplace", "scale": 1}
+NODES = [{"if": {"age": {"at_most": 4}}, "then": 1, "else": 2}, {"count": 8}, {"count": 1}]
+
+
+def tables_of(path, *statements, rows=9, **more):
+    """Return the release of a table of such statements."""
+    found = {"kind": "table", "statements": list(statements)} | more
+    text = {"recon": 1, "domain": DOMAIN, "models": [found]} | ({} if rows is None else {"rows": rows})
+    (path / "m.json").write_text(json.dumps(text))
+    return recon.load(path / "m.json")
+
+
+@pytest.mark.parametrize(
+    ("statements", "more", "said"),
+    [
+        ([{"mean": {"of": "age", "value": 4}}], {}, "tables of counts: a mean, total, median or sum is not one"),
+        ([{"linear": [{"of": "age"}], "value": 40}], {}, "tables of counts: a mean, total, median or sum is not one"),
+        ([YOUNG], {"noise": NOISE}, "tables of exact counts: noisy counts is not one"),
+        ([YOUNG], {"complete": True}, "tables of exact counts: a table that is complete is not one"),
+        ([YOUNG], {"rows": None}, "the number of rows is open: publish a total, or say it"),
+        ([YOUNG], {"rows": {"at_least": 8, "at_most": 9}}, ""),
+        ([YOUNG], {"rows": {"at_least": 8}}, "the number of rows is open: publish a total, or say it"),
+        ([{**YOUNG, "count": 3}], {"rows": 4}, "no pattern is enough: there are 4 rows in all"),
+        ([YOUNG, {"where": {"age": {"at_least": 5}}, "count": 2}], {}, "the counts do not add up"),
+        ([YOUNG], {}, ""),
+    ],
+)
+def test_tables_of_other_figures_are_refused(tmp_path, statements, more, said):
     assert space_of((2,)).size == 2
-    (tmp_path / "m.json").write_text(
-        json.dumps({"recon": 1, "rows": 5, "domain": {"attributes": [{"name": "age", "min": 0, "max": 9}]},
-                    "models": [{"kind": "table", "statements": [{"mean": {"of": "age", "value": 4}}]}]})
-    )  # fmt: skip
-    with pytest.raises(Unsupported, match="a mean, total or median"):
-        hide_cells(recon.load(tmp_path / "m.json"), 5, Limits())
+    release = tables_of(tmp_path, *statements, **more)
+    if said:
+        with pytest.raises((Unsupported, ReleaseError), match=said):
+            hide_cells(release, 5, Limits())
+    else:
+        assert hide_cells(release, 5, Limits()).sensitive == 0
+
+
+def test_of_trees_no_cell_is_hidden(tmp_path):
+    (tmp_path / "t.json").write_text(
+        json.dumps({"recon": 1, "domain": DOMAIN, "models": [{"kind": "tree", "nodes": NODES}]})
+    )
+    with pytest.raises(Unsupported, match="tables of exact counts: a model of the kind 'tree' is not one"):
+        hide_cells(recon.load(tmp_path / "t.json"), 5, Limits())
 
 
 @pytest.mark.sampled(4)

@@ -176,14 +176,13 @@ def _audited(task: SuppressionTask, hidden: np.ndarray, how: str, limits: Limits
 def _boxes(release: EncodedRelease, models: int) -> Iterator[tuple[Box, PublishedFigure, bool]]:
     """Yield the box of every figure, and whether it is of the first so many models; `Unsupported` for other kinds."""
     for number, model in enumerate(release.models):
-        if model.kind != "table" or model.noise is not None or getattr(model, "complete", False):
-            what = (
-                "noisy counts" if getattr(model, "noise", None) is not None else f"a model of the kind '{model.kind}'"
-            )
+        if not isinstance(model, Table) or model.noise is not None or model.complete:
+            what = "a table that is complete" if isinstance(model, Table) else f"a model of the kind '{model.kind}'"
+            what = what if getattr(model, "noise", None) is None else "noisy counts"
             raise Unsupported(f"cells are hidden in tables of exact counts: {what} is not one")
         for figure in model.figures():
             if figure.statistic is not None or figure.linear is not None:
-                raise Unsupported("cells are hidden in tables of counts: a mean, total or median is not one")
+                raise Unsupported("cells are hidden in tables of counts: a mean, total, median or sum is not one")
             yield release.cut.box(release.domain.resolve(figure.condition)), figure, number < models
 
 

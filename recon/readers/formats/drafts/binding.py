@@ -143,17 +143,18 @@ class Binder:
 
     def demand_gap(self, feature: Feature) -> None:
         """Raise `ReleaseError` for a domain in which a feature has a value in every row, where the file shows gaps."""
-        k = self.domain.place.get(feature.attribute)
+        view = self.domain.columns.get(feature.attribute)
+        k = self.domain.place.get(feature.attribute if view is None else view.attribute)
         attribute = None if k is None else self.domain.all[k]
         if attribute is None or attribute.missing:
             return
-        if feature.make is not None and isinstance(attribute, Categorical):
-            compare = comparison(self.draft, feature)
-            if any(isinstance(x, float) and math.isnan(x) for x in map(compare, attribute.values)):
-                return
+        compare, coded = comparison(self.draft, feature), view is None and feature.make is not None
+        if coded and isinstance(attribute, Categorical) and any(is_nan(compare(v)) for v in attribute.values):
+            return
+        of = "it: declare it" if view is None else f"'{attribute.name}', of which it is a column: declare that"
         message = (
-            f"the file shows that '{attribute.name}' was missing in some training rows, but the domain has no missing "
-            'value of it: declare it with "missing": true'
+            f"the file shows that '{feature.attribute}' was missing in some training rows, but the domain has no "
+            f'missing value of {of} with "missing": true'
         )
         raise ReleaseError(message)
 
@@ -384,7 +385,7 @@ def single(value: Value) -> Value:
 def passes(test: Test, value: Value) -> bool:
     """Return whether a value passes a test; numbers are compared exactly."""
     if test.values is not None:
-        return value in test.values
+        return value in test.values or (test.missing and is_nan(value))
     if not is_number(value):
         return test.missing if isinstance(value, float) else False
     if test.low is not None and (value < test.low or (test.low_open and value == test.low)):  # type: ignore[operator]

@@ -1,0 +1,173 @@
+"""Guards of drafts: what a file says, bound to domains that fit it, and to domains that do not."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from encoders.domain.domain import Domain
+from encoders.domain.values import Categorical, Continuous, Grid, Test, View
+from encoders.models.models import Provenance
+from recon.readers.formats.drafts.binding import Binder, DraftFacts, Feature, as_test
+from solvers.foundation.errors import ReleaseError
+
+AGE, BMI, WARD = (
+    Grid.between("age", 0, 99),
+    Continuous("bmi", Fraction(10), Fraction(60)),
+    Categorical("ward", ("A", "-")),
+)
+COLUMNS = {"old": View("age", Test(low=65))}
+DOMAIN = Domain((AGE, BMI, WARD), Categorical("ill", (0, 1)), columns=COLUMNS)
+
+
+def draft(*features, **more):
+    """Return a draft of features called as they are in the domain."""
+    made = (one if isinstance(one, Feature) else Feature(one, one) for one in features)
+    return DraftFacts(Provenance("made up", ()), tuple(made), **more)
+
+
+def with_missing(name):
+    """Return the domain in which one attribute may be missing."""
+    return replace(DOMAIN, attributes=tuple(replace(a, missing=a.name == name) for a in DOMAIN.attributes))
+
+
+def without_dash(value):
+    """Return a number for a ward, none for a dash."""
+    return math.nan if value in (None, "-") else 1.0
+
+
+CODED = Feature("coded", "ward", make=without_dash)
+
+
+@pytest.mark.parametrize(
+    ("feature", "said", "declared"),
+    [
+        ("age", "'age' was missing in some training rows, but the domain has no missing value of it:", "age"),
+        ("bmi", "'bmi' was missing in some training rows, but the domain has no missing value of it:", "bmi"),
+        ("ward", "'ward' was missing in some training rows, but the domain has no missing value of it:", "ward"),
+        ("old", "'old' was missing in some training rows, but the domain has no missing value of 'age', of", "age"),
+        (replace(CODED, make=lambda value: 1.0), "'ward' was missing in some training rows", "ward"),
+        (CODED, "", ""),  # a dash is none of the numbers that the model compares
+        ("height", "", ""),  # of what no domain has and no model tests nothing is asked
+    ],
+)  # fmt: skip
+def test_a_value_that_a_file_shows_to_be_missing_is_declared(feature, said, declared):
+    found = draft(feature)
+    Binder(found, DOMAIN)
+    found = replace(found, gaps=frozenset((found.features[0].name,)))
+    if not said:
+        Binder(found, DOMAIN)
+        return
+    with pytest.raises(ReleaseError, match=re.escape(said)):
+        Binder(found, DOMAIN)
+    Binder(found, with_missing(declared))
+
+
+@pytest.mark.parametrize(
+    ("feature", "test", "said"),
+    [
+        ("weight", Test(high=3), "the model tests 'weight', which is none of its features"),
+        ("height", Test(high=3), "the model's feature 'height' is neither an attribute nor a column of the domain"),
+        ("old", Test(high=1), "does not tell 0 from 1"),
+        ("old", Test(high=-0.5), "does not tell 0 from 1"),
+        ("age", Test(missing=True), "whether 'age' is missing, but the domain has no missing value of it: declare it"),
+    ],
+)  # fmt: skip
+def test_tests_that_no_column_of_the_domain_can_pass_are_refused(feature, test, said):
+    binder = Binder(draft("age", "old", "height"), DOMAIN)
+    with pytest.raises(ReleaseError, match=re.escape(said)):
+        binder.translate(((feature, test),))
+
+
+DECADE = Feature("decade", "age", make=lambda value: math.nan if value is None else value // 10)
+SAME = Feature("same", "ward", make=lambda value: 1.0)
+SCALED = Feature("scaled", "bmi", make=lambda value: value * 2)
+
+
+@pytest.mark.parametrize(
+    ("feature", "test", "said"),
+    [
+        (SCALED, Test(high=40), "'bmi' is preprocessed for 'scaled': give it a 'resolution'"),
+        ("bmi", Test(high=99), "99 is a threshold outside the range of attribute 'bmi'"),
+        ("bmi", Test(low=9), "9 is a threshold outside the range of attribute 'bmi'"),
+        ("ward", Test(high=3), "the model splits 'ward' at 3, but its values are not numbers"),
+        ("ward", Test(low=3), "the model splits 'ward' at 3, but its values are not numbers"),
+        (SAME, Test(high=3), "the model's test 'same' <= 3 does not tell values of 'ward' apart"),
+        (SAME, Test(low=3), "does not tell values of 'ward' apart"),
+        (DECADE, Test(values=(10,)), "the model's test 'decade' = 10 does not tell values of 'age' apart"),
+        (DECADE, Test(values=tuple(range(10))), "does not tell values of 'age' apart"),
+        ("age", Test(high=200), "the threshold 200 lies above every value of 'age' (0 to 99)"),
+        ("age", Test(high=-5), "the threshold -5 lies below every value of 'age' (0 to 99)"),
+        ("age", Test(low=200), "the threshold 200 lies outside every value of 'age' (0 to 99)"),
+    ],
+)
+def test_tests_that_tell_no_values_apart_are_refused(feature, test, said):
+    """Where the attribute may be missing, and is so for the model, they tell these rows from the others."""
+    found = draft(feature)
+    (name, attribute) = (found.features[0].name, found.features[0].attribute)
+    with pytest.raises(ReleaseError, match=re.escape(said)):
+        Binder(found, DOMAIN).translate(((name, test),))
+    if "ward" not in said and "bmi" not in said:
+        ((_, bound),) = Binder(found, with_missing(attribute)).translate(((name, replace(test, missing=True)),))
+        assert bound.missing
+
+
+@pytest.mark.parametrize(
+    ("classes", "label", "said"),
+    [
+        ((0, 1), None, "a classifier needs a domain with a label"),
+        ((0, 1), ("no", "yes"), "the model numbers its classes: give a domain whose label has the values 0, 1, ..."),
+        (("a", "b"), ("no", "yes"), "if the domain's label is another column, say which (--label)"),
+        ((0, 1), (1, 2), "if the domain's label is another column, say which (--label)"),
+    ],
+)
+def test_classes_that_are_no_values_of_the_label_are_refused(classes, label, said):
+    own = None if label is None else Categorical("ill", label)
+    with pytest.raises(ReleaseError, match=re.escape(said)):
+        Binder(draft("age", classes=classes), Domain(DOMAIN.attributes, own))
+
+
+def test_tests_that_fit_are_read_as_they_stand():
+    binder = Binder(draft("age", "old", DECADE, CODED), with_missing("age"))
+    assert binder.translate((("decade", Test(values=(3,))),)) == (("age", Test(low=30, high=39)),)
+    assert binder.translate((("coded", Test(high=3)),)) == (("ward", Test(values=("A",))),)
+    assert binder.translate((("old", Test(high=0.5)),)) == (("old", Test(values=(0,))),)
+    assert binder.translate((("old", Test(low=0.5)),)) == (("old", Test(values=(1,))),)
+    assert binder.translate((("age", Test(missing=True)),)) == (("age", Test(missing=True)),)
+
+
+def test_thresholds_stand_as_they_are_of_numbers_that_nothing_was_made_of():
+    binder = Binder(draft("age", "bmi", "height", Feature("made", "bmi", make=lambda value: value)), DOMAIN)
+    assert binder.unchanged("bmi") == BMI
+    assert [binder.unchanged(name) for name in ("age", "made", "height", "weight")] == [None] * 4
+
+
+def test_tests_of_one_attribute_become_one():
+    binder = Binder(draft("age", "bmi", groups=True), DOMAIN)
+    assert binder.translate((("age", Test(low=20)), ("age", Test(high=40)))) == (("age", Test(low=20, high=40)),)
+    assert binder.translate((("age", Test(low=0)), ("age", Test(high=99)))) == ()
+    both = binder.translate((("bmi", Test(low=20, low_open=True)), ("bmi", Test(high=40))))
+    assert both == (("bmi", Test(low=20, high=40, low_open=True)),)
+    low, high = BMI.ranges(Test(high=20)), BMI.ranges(Test(low=30))
+    assert as_test(BMI, low) == Test(low=10, high=20)
+    with pytest.raises(ReleaseError, match="'bmi' is tested for several ranges at once: give it a 'resolution'"):
+        as_test(BMI, (*low, *high))
+
+
+def test_counts_per_class_need_classes():
+    named, unnamed = Binder(draft("age", classes=(1, 0)), DOMAIN), Binder(draft("age"), DOMAIN)
+    assert named.counts((2, 3)) == (3, 2)
+    assert named.class_table(np.array([[2, 3]])).tolist() == [[3, 2]]
+    assert named.label_numbers((0, 1)) == (1, 0)
+    for work in (
+        lambda: unnamed.counts((2, 3)),
+        lambda: unnamed.class_table(np.array([[2, 3]])),
+        lambda: unnamed.label_numbers((0,)),
+    ):
+        with pytest.raises(ReleaseError, match=r"does not say (of )?which"):
+            work()
