@@ -175,8 +175,8 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         *BOOSTED, *FACED
     ),
     f"{FORMATS}.drafts": (
-        "test_guards_drafts.py", "test_guards_pmml.py", "test_guards_fitted.py", *FACED, *PIPELINES, "test_suggestions.py",
-        "test_text_readers.py",
+        "test_guards_drafts.py", "test_guards_pmml.py", "test_guards_fitted.py", *FACED, *PIPELINES,
+        "test_suggestions.py", "test_text_readers.py",
     ),
     f"{FORMATS}.pmml": ("test_guards_pmml.py", "test_pmml.py", *FACED),
     f"{FORMATS}.printed": (
