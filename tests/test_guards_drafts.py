@@ -12,9 +12,11 @@ import pytest
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Test, View
-from encoders.models.models import Provenance
+from encoders.models.models import Provenance, Tree
+from encoders.models.nodes import ModelNode, Support
 from recon.readers.formats.drafts.binding import Binder, DraftFacts, Feature, as_test
-from solvers.foundation.errors import ReleaseError
+from recon.readers.formats.drafts.drafts import Draft, guess_domain, with_classes
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 AGE, BMI, WARD = (
     Grid.between("age", 0, 99),
@@ -159,6 +161,33 @@ def test_tests_of_one_attribute_become_one():
         as_test(BMI, (*low, *high))
 
 
+def test_positions_are_said_as_the_shortest_test():
+    wide, free = Grid.between("n", 0, 1_000_000), Continuous("x")
+    assert as_test(AGE, ((20, 40),)) == Test(low=20, high=39)
+    assert as_test(AGE, ((2, 4), (7, 8))) == Test(values=(2, 3, 7))
+    assert as_test(free, free.ranges(Test(high=20))) == Test(high=20)
+    assert as_test(free, free.ranges(Test(low=20, low_open=True))) == Test(low=20, low_open=True)
+    assert len(as_test(wide, ((0, 5_000), (6_000, 11_000))).values) == 10_000
+    with pytest.raises(ReleaseError, match="'n' is tested for more than 10,000 single values at once"):
+        as_test(wide, ((0, 5_000), (6_000, 11_001)))
+    binder = Binder(draft("age"), DOMAIN)
+    assert binder.translate((("age", Test(high=39.5)),)) == (("age", Test(high=39)),)
+    assert binder.translate((("age", Test(low=39.5)),)) == (("age", Test(low=40)),)
+
+
+def test_features_without_names_are_the_columns_in_their_order():
+    order = Domain(DOMAIN.attributes, DOMAIN.label)
+    binder = Binder(draft("0", "1", "2", named=False), order)
+    assert binder.translate((("1", Test(high=20)),)) == (("bmi", Test(high=20)),)
+    assert Binder(draft("0", named=False, more=True), order).unchanged("0") is None
+    with pytest.raises(
+        ReleaseError, match=r"no names of the model's 2 features: .* \(this one has 3, without the label\)"
+    ):
+        Binder(draft("0", "1", named=False), order)
+    with pytest.raises(ReleaseError, match="'bmi' may be the column of that name or the one at that place"):
+        Binder(draft("bmi", named=False, more=True), order)
+
+
 def test_counts_per_class_need_classes():
     named, unnamed = Binder(draft("age", classes=(1, 0)), DOMAIN), Binder(draft("age"), DOMAIN)
     assert named.counts((2, 3)) == (3, 2)
@@ -171,3 +200,91 @@ def test_counts_per_class_need_classes():
     ):
         with pytest.raises(ReleaseError, match=r"does not say (of )?which"):
             work()
+
+
+# ---------------------------------------------------------------- without a domain, and beside classes
+
+
+def tree(*conditions, counts=((2, 1), (0, 3))):
+    """Return a tree of one test, or (with several) of a chain of them."""
+    nodes, leaf = [], ModelNode(Support(counts[-1]))
+    for condition in conditions:
+        nodes += [ModelNode(Support(), condition, len(nodes) + 1, len(nodes) + 2), ModelNode(Support(counts[0]))]
+    return Tree((*nodes, leaf))
+
+
+def said(*features, tests=(), **more):
+    """Return a draft of one tree."""
+    made = tuple(one if isinstance(one, Feature) else Feature(one, one) for one in features)
+    more = {"classes": (0, 1), "models": (tree(*((test,) for test in tests)),)} | more
+    return Draft(Provenance("made up", ("exact",)), made, **more)
+
+
+def test_a_guessed_domain_holds_what_the_file_says_and_tests():
+    hints = {"bmi": Continuous("bmi", Fraction(10), None), "age": Continuous("age", None, Fraction(60))}
+    tests = (("bmi", Test(high=5)), ("age", Test(high=70)), ("free", Test(high=7)), ("y", Test(values=(1,))))
+    domain = guess_domain(said("bmi", "age", "free", "unused", tests=tests, hints=hints, label="y"))
+    assert [(a.name, getattr(a, "minimum", 0), getattr(a, "maximum", 1)) for a in domain.attributes] == [
+        ("bmi", 5, None), ("age", None, 70), ("free", None, None), ("unused", 0, 1)
+    ]  # fmt: skip
+    assert domain.label == Categorical("y", (0, 1))
+    assert guess_domain(said("free", classes=None)).label is None
+    ward = Categorical("ward", ("A", "B"))
+    assert guess_domain(said("ward", tests=(("ward", Test(values=("A",))),), hints={"ward": ward})).attributes == (
+        ward,
+    )
+    grid = Grid.between("age", 0, 9)
+    assert guess_domain(said("age", tests=(("age", Test(high=4)),), hints={"age": grid})).attributes == (grid,)
+
+
+@pytest.mark.parametrize(
+    ("draft", "words"),
+    [
+        (said(classes=None, models=()), "the file names no features: give a domain (--domain)"),
+        (
+            said(SCALED, tests=(("scaled", Test(high=40)),)),
+            "the file does not say which values 'bmi' has before it is preprocessed: give --domain",
+        ),
+    ],
+)
+def test_where_nothing_can_be_guessed_a_domain_is_asked_for(draft, words):
+    with pytest.raises(ReleaseError, match=re.escape(words)):
+        guess_domain(draft)
+
+
+def test_one_of_several_trainings_is_asked_for_by_its_number():
+    alone, second = said("age"), said("age", label="second")
+    several = replace(alone, others=(second, "of this training the leaves have no counts"))
+    assert alone.chosen(None, "m.pkl") is alone
+    assert several.chosen(1, "m.pkl") is several
+    assert several.chosen(2, "m.pkl") is second
+    assert "m.pkl#2, m.pkl#3" in several.chosen(None, "m.pkl").reader_notes[-1]
+    for draft, number, words in (
+        (alone, 1, "holds one release: give it without #1"),
+        (several, 4, "there are 3 trainings in the file, no number 4"),
+        (several, 3, "of this training the leaves have no counts"),
+    ):
+        with pytest.raises(Unsupported, match=re.escape(words)):
+            draft.chosen(number, "m.pkl")
+
+
+@pytest.mark.parametrize(
+    ("occurring", "label", "values", "among"),
+    [
+        ("each", (0, 1, 2), {0, 1}, {0, 1}),
+        ("only", (0, 1, 2), None, {0, 1}),
+        ("each", (0, 1), {0, 1}, {0, 1}),
+        ("only", (0, 1), "nothing", "nothing"),
+        ("", (0, 1, 2), "nothing", "nothing"),
+    ],
+)
+def test_what_a_list_of_classes_says_of_the_label(occurring, label, values, among):
+    """Of leaves without classes: "each" that all of them have a training row, "only" that no other one has."""
+    sized = Tree((ModelNode(Support(), (("age", Test(high=4)),), 1, 2), *(ModelNode(Support(None, n)) for n in (3, 4))))
+    draft = said("age", models=(sized,), occurring=occurring)
+    domain = Domain((AGE,), Categorical("ill", label))
+    (model,) = with_classes((sized,), draft, Binder(draft, domain))
+    found = () if model.origin is None else model.origin.columns
+    assert [(one.column, one.values, one.among) for one in found] == (
+        [] if among == "nothing" else [("ill", values, among)]
+    )
