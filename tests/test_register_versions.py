@@ -14,7 +14,7 @@ import recon
 from recon.release.policies.facts import AbsentFigure, Figure, KnownFigure, UnknownFigure
 from recon.release.registers.index import HEAD, INDEX, parse_index
 from recon.release.registers.register import Register
-from recon.release.registers.versions import _worst, comparison, version_relation
+from recon.release.registers.versions import comparison, version_relation, worst_figure
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
@@ -164,6 +164,12 @@ def test_a_release_between_two_versions_is_compared_with_both(tmp_path: Path, ru
     assert "does not identify the person removed; 2 profiles are left" in first
     assert "may.json" in second
     assert "identifies the person removed, with all values" in second
+    report = recon.audit(recon.load(april), policy, register=register, remedies=True)
+    lines = report.to_dict()["versions"]["remedies"]
+    assert {one["outcome"] for one in lines if one["outcome"] is not None} == {"inconclusive"}
+    assert all(one["removed_pinned"][1] is None for one in lines if one["removed_pinned"])
+    assert report.assessment is not None
+    assert report.assessment.verdict == "do not release"
     beside = ("--policy", policy, "--register", tmp_path / "r", "--out", tmp_path / "better.json")
     assert "beside one earlier version, and there is also may" in run("remedy", april, *beside, code=3).stderr
 
@@ -186,7 +192,7 @@ def test_of_several_versions_the_worst_counts_and_what_is_not_known_is_open(
     figures: Any, pinned: Figure, candidates: Figure
 ) -> None:
     for key, worst in (("removed_pinned", pinned), ("removed_candidates", candidates)):
-        assert _worst(key, figures) == _worst(key, figures[::-1]) == worst
+        assert worst_figure(key, figures) == worst_figure(key, figures[::-1]) == worst
 
 
 def test_refusals_name_the_keys(tmp_path: Path, run: Any) -> None:

@@ -156,7 +156,11 @@ def _with_remedies(
     from recon.release.remediation.versions import version_remedies
 
     held = beside.held
-    more = () if held is None else version_remedies(held, policy, limits, seed=seed, stored=found.stored)
+    more = (
+        ()
+        if held is None
+        else version_remedies(held, policy, limits, seed=seed, stored=found.stored, further=bool(beside.further))
+    )
     return replace(beside, remedies=tuple(more))
 
 

@@ -170,7 +170,7 @@ class VersionComparison:
         """Return the facts with what a policy asks of versions."""
         every = [one._figures() for one in (self, *self.further)]
         for key in LEFT_FIGURES:
-            facts = facts.with_figure(key, _worst(key, [figures[key] for figures in every]))
+            facts = facts.with_figure(key, worst_figure(key, [figures[key] for figures in every]))
         return facts
 
     def _figures(self) -> dict[str, Figure]:
@@ -195,7 +195,7 @@ class VersionComparison:
         return out | ({"remedies": tried} if tried else {})
 
 
-def _worst(key: str, figures: Sequence[Figure]) -> Figure:
+def worst_figure(key: str, figures: Sequence[Figure]) -> Figure:
     """Return what a policy asks of those who left between any two of several versions: of each pair it must hold."""
     known = [one for one in figures if isinstance(one, KnownFigure)]
     unknown = [one for one in figures if isinstance(one, UnknownFigure)]

@@ -25,9 +25,9 @@ from recon.readers.loading.loading import versions
 from recon.readers.loading.settled import as_released
 from recon.release.auditing.facts import stored_facts
 from recon.release.policies.assessing import assess
-from recon.release.policies.facts import FactTable, KnownFigure
+from recon.release.policies.facts import FactTable, KnownFigure, UnknownFigure
 from recon.release.policies.policy import Policy
-from recon.release.registers.versions import LEFT_FIGURES, HeldVersions, identified_words, left_figures
+from recon.release.registers.versions import LEFT_FIGURES, HeldVersions, identified_words, left_figures, worst_figure
 from recon.release.remediation.candidates import SMALLEST, TriedRemedy, blank_line, columns
 from recon.release.remediation.merging import merge_leaves
 from recon.release.remediation.pruning import Merging, NoMerging
@@ -40,6 +40,7 @@ SCHEDULES = (5, 10, 20)  # people who have left when the model is published
 GROUPS = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000)  # rows of the smallest groups that are tried
 VERSION_RULES = ("versions.removed_pinned", "versions.least_candidates")
 MET = ("met", "not applicable")
+NOT_AGAIN = "the release is compared with another version too, which was not compared again"
 DRAWS = 3  # of who leaves besides: the one that reveals most is told
 Pair = tuple[EncodedRelease | None, RowsOfType]  # the new release as it would be published (None: not), who left then
 
@@ -55,17 +56,24 @@ class _VersionRemedy:
 
 
 def version_remedies(
-    held: HeldVersions, policy: Policy | None, limits: Limits, *, seed: int = 0, stored: Sequence[Inspection] = ()
+    held: HeldVersions,
+    policy: Policy | None,
+    limits: Limits,
+    *,
+    seed: int = 0,
+    stored: Sequence[Inspection] = (),
+    further: bool = False,
 ) -> list[dict[str, Any]]:
     """Return what the pair of versions reveals of who left under each remedy, a line each.
 
     Keys: those of `recon.release.remediation.candidates.remedies` (`outcome`: of the whole policy, for what would be
     published), and sentence, removed_pinned, removed_candidates ([least, most], None: not known). `stored`: what the
-    files store outright; `seed`: of the draws. Each takes its share of the time, and one that fails says why.
+    files store outright; `seed`: of the draws; `further`: there are other versions, which are not compared again. Each
+    takes its share of the time, and one that fails says why.
     """
     every = list(_remedies_of(held, policy, seed))
     return [
-        _line(one, policy, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), stored)
+        _line(one, policy, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), stored, further)
         for i, one in enumerate(every)
     ]
 
@@ -116,7 +124,7 @@ def facts_beside(held: HeldVersions, new: EncodedRelease, facts: Mapping[str, An
 
 
 def _line(
-    remedy: _VersionRemedy, policy: Policy | None, limits: Limits, stored: Sequence[Inspection]
+    remedy: _VersionRemedy, policy: Policy | None, limits: Limits, stored: Sequence[Inspection], further: bool
 ) -> dict[str, Any]:
     """Return the line of a remedy."""
     blank = TriedRemedy(remedy.words, remedy.kind, remedy.setting, lambda _: (None, ""))  # type: ignore[arg-type,return-value]
@@ -126,6 +134,8 @@ def _line(
     try:
         (published, left), out["note"] = remedy.make(limits)
         figures = left_figures(left)
+        if further:
+            figures = {key: worst_figure(key, [one, UnknownFigure(NOT_AGAIN)]) for key, one in figures.items()}
         out |= {k: [f.low, f.high] if isinstance(f, KnownFigure) else None for k, f in figures.items()}
         said = f"{begin}, the comparison {identified_words('removed', left)}"
         if published is not None:
