@@ -112,7 +112,7 @@ TERM = {"where": {"a": "x"}}
         (release(figures({"at_least": 1.5})), "1.5 is not a whole number"),
         (release(figures({"mean": MEAN, "total": MEAN})), "give one of 'mean', 'total', not several"),
         (release(figures({"at_most": -1})), "the count -1 is not a number of rows"),
-        (release({"kind": "tables", "cells": [], "values": []}), r"models\[0\]: tables of areas are asked about by recon "),
+        (release({"kind": "tables", "cells": [], "values": []}), r"models\[0\]: tables of areas are asked about by"),
         (release(tree(), relations=[{"disjoint": ["m", "n"]}]), "relations are between data sets"),
         (release(tree(), datasets=SETS, relations=[{"disjoint": ["m", "n"], "of": "n"}]),
          "a relation has 'disjoint' alone, or 'parts' and 'of'"),
