@@ -763,6 +763,22 @@ def test_pieces_meet_the_boxes_that_they_share_a_row_with(monkeypatch, chunk):
         assert sorted(zip(piece.tolist(), leaf.tolist(), strict=True)) == wanted
 
 
+def test_boxes_of_attributes_of_any_width_come_back_from_their_words():
+    """One word, two and three of each box; a box of everything names no attribute."""
+    space = RowSpace((Attribute("a", (1, 2, 3)), Attribute("b", (1,) * 100), Attribute("c", (2,) * 130)))
+    layout = WordLayout(space)
+    assert layout.boxes(layout.rows(Boxes.of([Box(), Box()]))) == [Box(), Box()]
+    boxes = [Box(((1, 1 << 70),)), Box(((1, 1 << 99 | 1),)), Box(((1, 1),)), Box(((0, 5), (2, 1 << 129))), Box(),
+             Box(((0, 2), (1, 1 << 99), (2, 3)))]  # fmt: skip
+    words = layout.rows(Boxes.of(boxes))
+    assert layout.boxes(words) == boxes
+    assert layout.sizes(words).tolist() == [box.size(space) for box in boxes]
+    for k, attribute in enumerate(space.attributes):
+        masks = [dict(box.literals).get(k, attribute.full) for box in boxes]
+        wanted = [[bool(mask >> part & 1) for part in range(len(attribute.sizes))] for mask in masks]
+        assert layout.parts(words, k).tolist() == layout.parts_of(words[:, layout.span(k)], k) == wanted
+
+
 GRID = [Box(((0, 1 << a), (1, b))) for a in (0, 64, 129) for b in (1, 6)]
 EVERYTHING = Box()
 
