@@ -7,6 +7,7 @@ import gc
 import hashlib
 import itertools
 import json
+import math
 import os
 import sys
 import time
@@ -18,6 +19,8 @@ import typer.main
 from hypothesis import HealthCheck, settings
 
 import recon
+from solvers.foundation import native
+from solvers.foundation.limits import STAGES
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -65,6 +68,17 @@ def draw(name: str) -> bytes:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Leave out the long cases before they are made where none is wanted: thousands, a third of all."""
+    if "not long" in metafunc.config.option.markexpr:
+        for mark in metafunc.definition.iter_markers("parametrize"):
+            cases = mark.args[1] if len(mark.args) > 1 else ()
+            if isinstance(cases, list):
+                kept = [one for one in cases if all(own.name != "long" for own in getattr(one, "marks", ()))]
+                cases[:] = kept or cases
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest files first; mark as slow what of a sampled test is not among its cases of every run."""
     told = [item.nodeid for item in items if " at 0x" in item.nodeid]
@@ -83,6 +97,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         drawn = sorted(of_test, key=lambda item: draw(item.name))
         for item in drawn[of_test[0].get_closest_marker("sampled").args[0] :]:
             item.add_marker("slow")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let the slow tests alone compile loops, a minute of a core in a fresh clone: plain ones give the same numbers."""
+    compiled = item.get_closest_marker("slow") or item.path.stem == "test_compiling"
+    native.COMPILING = STAGES["compiled loops"].floor if compiled else math.nan  # no time is enough
 
 
 def pytest_collection_finish() -> None:

@@ -45,6 +45,7 @@ def written(tmp_path, found, name="model.json"):
     return str(path)
 
 
+@pytest.mark.slow
 def test_real_models_hold_their_rows_and_both_forms_say_the_same(tmp_path):
     frame = people()
     domain = recon.Domain.from_frame(frame, label="ill")
@@ -61,6 +62,7 @@ def test_real_models_hold_their_rows_and_both_forms_say_the_same(tmp_path):
     assert violations(by_json, wrong)
 
 
+@pytest.mark.slow
 def test_every_bin_is_counted_as_the_library_counted_it():
     frame = people()
     release = recon.load(str(MIXED), domain=recon.Domain.from_frame(frame, label="ill"))
@@ -69,6 +71,7 @@ def test_every_bin_is_counted_as_the_library_counted_it():
         assert (asked.min, asked.max) == (rows, rows)
 
 
+@pytest.mark.slow
 def test_rows_of_a_model_without_a_domain(capsys):
     release = recon.load(str(IRIS))
     assert release.rows.low == release.rows.high == 26

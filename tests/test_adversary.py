@@ -93,6 +93,7 @@ def test_boxes_of_weight_one_change_nothing_and_others_no_verdict(tmp_path: Path
             asked(release, adversary=prior)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_prior(tmp_path: Path) -> None:
     """Of 400 draws the rows with a value are as many as are expected, within four standard errors."""
     release = recon.load(_case(tmp_path)[0])

@@ -75,6 +75,7 @@ def test_count_and_measures(batch):
         assert close(recon.measure(got, "assigned").dist, oracle.dist(release))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_worlds_are_all_the_datasets_once(batch):

@@ -223,6 +223,7 @@ def test_rows_in_boxes_are_counted_with_and_without_their_order():
     assert exact > 5
 
 
+@pytest.mark.slow
 def test_the_table_has_a_line_per_position():
     for got, truth, every in settled_forests("table", 12):
         lines = recon.table(got)

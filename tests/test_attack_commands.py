@@ -50,6 +50,7 @@ def membership(files, model="tree", *more):
     return *MEMBERSHIP, str(files / f"{model}.joblib"), *rows, "--domain", str(files / "train.csv"), *more
 
 
+@pytest.mark.slow
 def test_membership_prints_both_sides_and_json_says_the_same(files, capsys):
     quick = ("--attack", "label-only", "--shadow", "noise")
     code, out, err = run(capsys, *membership(files, "forest", *quick))

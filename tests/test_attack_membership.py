@@ -80,6 +80,7 @@ def test_certified_figures_are_the_verdicts_counted_one_by_one(release, found):
     assert found.certified.coverage == pytest.approx(settled / (90 + half))
 
 
+@pytest.mark.slow
 def test_guesses_are_about_the_same_rows(found):
     all_rows = [one.evaluation for one in found.statistical if one.rows == "all"]
     assert {(one.members, one.others) for one in all_rows} == {found.asked}
@@ -118,6 +119,7 @@ def test_one_table_with_a_member_column_is_the_same(release):
     assert one.certified == two.certified
 
 
+@pytest.mark.slow
 def test_folds_ask_about_every_row_once_and_average(release):
     found = attack_membership(release, TRAIN, OTHERS, attacks=("label-only",), shadow=("noise",), folds=3)
     assert found.asked == (90, 70)

@@ -432,6 +432,7 @@ def test_known_bags_say_more_than_unknown_ones():
     assert recon.count(got, "multiset").bounds == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_questions_about_known_bags(tmp_path, capsys):
     """Every command copes: figures are bounds, worlds are refused, and the reason is said."""
     rng = random.Random("commands")

@@ -148,6 +148,7 @@ def test_what_has_not_mixed_is_hollow_and_named(found):
     assert "plain;" in named
 
 
+@pytest.mark.slow
 def test_sentences_follow_from_the_results(found):
     text = "\n".join(found.sentences)
     assert "epsilon 0.9 0.985 ± 0.007 (0.978)" in text

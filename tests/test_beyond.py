@@ -102,6 +102,7 @@ def test_matched_sizes_lose_a_bit_per_test():
     assert all(errors["optimal trees", leaves] <= errors["greedy trees", leaves] for leaves in greedy)
 
 
+@pytest.mark.slow
 def test_joined_worlds_are_those_of_all_datasets():
     pytest.importorskip("sklearn")
     from sklearn.ensemble import RandomForestClassifier

@@ -113,6 +113,7 @@ def test_a_scorecard_of_569_people_is_569_rows_and_a_partition_per_variable():
     assert violations(declared, frame[[*columns, "y"]]) == []
 
 
+@pytest.mark.slow
 def test_ends_with_few_digits_exclude_nobody(capsys):
     frame = cancer()
     frame.loc[:9, "mean texture"] = np.nan

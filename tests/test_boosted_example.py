@@ -30,6 +30,7 @@ def people():
     return made.made_up_people()
 
 
+@pytest.mark.slow
 def test_it_gives_all_rows_back_and_they_are_the_true_ones(release, people):
     (found,) = determined(release)
     assert (found.known, found.with_label, found.whole, found.rows) == (200, 200, 200, 200)

@@ -205,6 +205,7 @@ def test_sums_that_are_not_exact_are_bounded_all_the_same():
     assert kinds == {"value"}  # gains say nothing where sums are rounded
 
 
+@pytest.mark.slow
 def test_sums_by_pairs_pass_through_few_additions():
     rng = np.random.default_rng(0)
     for n in (1, 5, 9, 100, 129, 1000, 4097, 100_000):
@@ -451,6 +452,7 @@ def test_categories_of_histogram_boosting_are_those_of_the_rows(how):
     assert violations(release, other) != []
 
 
+@pytest.mark.slow
 def test_codes_of_categories_that_the_file_does_not_name_are_refused():
     frame = people()
     model = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5, categorical_features=["town"])

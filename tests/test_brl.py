@@ -437,6 +437,7 @@ def test_seeds_repeat_and_no_seed_does_not():
     assert not any("seed" in line for line in secure[0].ledger_.assumes)
 
 
+@pytest.mark.slow
 def test_map_and_point_are_those_of_all_lists():
     x, y = small_table()
     common = {"antecedents": ANTECEDENTS, "expected_length": 2.0, "expected_width": 1.5}
@@ -591,6 +592,7 @@ def test_public_classes_need_not_occur_and_no_antecedent_is_fine():
     assert len(short.fit(x, y).rules_) <= 2
 
 
+@pytest.mark.slow
 def test_mushroom_is_learnt_with_and_without_privacy(data):
     """docs/measured.md, "Private learners": plain AUC >= .99, ε = .9 (a third for drawing, a third for counts) >=
     .96."""

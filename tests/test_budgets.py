@@ -521,6 +521,7 @@ def test_without_a_time_limit_the_clock_is_not_asked(monkeypatch):
     assert sum(low > 0 for low in before[1]) == len(boxes)
 
 
+@pytest.mark.slow
 def test_the_answer_names_the_stage_that_the_clock_cut():
     limits = Limits(seconds=1e-3, end=math.inf)
     stage = limits.stage("graphs")
@@ -612,6 +613,7 @@ CLOCKS = {  # module that looks at a clock -> what for; whatever is proved is bo
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_clock_is_looked_at_where_the_list_says():
     """Of 46 modules with constants of seconds these are left; experiments have caps by design, and say so."""
     look = re.compile(
@@ -723,6 +725,7 @@ def test_the_order_hears_the_clock():
         elimination_order(np.ones((2, 5), dtype=np.int64), Limits(seconds=0.0))
 
 
+@pytest.mark.slow
 def test_what_nobody_counted_is_counted():
     """Cells that are derived, and branch and bound before it branches: both end by work alone, the same everywhere."""
     release = recon.load(ROOT / "examples" / "releases" / "compas_forest.json").statements

@@ -151,6 +151,7 @@ def test_settings_that_were_never_tried_are_refused(change):
         read_catboost(found)
 
 
+@pytest.mark.slow
 def test_damaged_cbm_files_end_in_a_sentence():
     data = (GOLDEN / "catboost-1.2.10/lossguide.cbm").read_bytes()
     generator, refused = np.random.default_rng(0), 0

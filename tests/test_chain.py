@@ -59,6 +59,7 @@ def coupled(count: int):
             yield got
 
 
+@pytest.mark.slow
 def test_the_plan_names_every_engine_for_a_question_and_why_it_refuses():
     for got in coupled(5):
         query = Count("ordered")
@@ -177,6 +178,7 @@ def test_a_count_without_a_known_world_is_asked_of_others(monkeypatch):
         assert any(line.startswith(asked) for line in found.trail)
 
 
+@pytest.mark.slow
 def test_an_engine_that_fails_behind_an_answer_does_not_take_it_away(monkeypatch):
     """What CP-SAT proved stands where SAT, which is asked for the rest, crashes; a first engine's failure is one."""
 

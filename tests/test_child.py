@@ -187,6 +187,7 @@ def test_noise_does_not_mix_with_the_result(capfd):
     assert shown.out == shown.err == ""
 
 
+@pytest.mark.slow
 def test_elsewhere_and_without_a_path(tmp_path):
     """A folder with files named like the standard library; no PYTHONPATH; `solvers` known to the parent alone."""
     (tmp_path / "json.py").write_text("raise SystemExit('shadowed')")

@@ -272,6 +272,7 @@ def test_a_forest_is_bounded_as_tightly_as_with_all_its_cells():
     assert better
 
 
+@pytest.mark.slow
 def test_a_true_row_is_never_excluded_and_the_engine_is_never_worse_than_single_trees():
     truth, release = forest_of(6, 40, 2)
     got = encoded(release)

@@ -82,6 +82,7 @@ def test_networks_give_correlations_away_on_ten_cells():
     assert found["predictions"] > 0.75
 
 
+@pytest.mark.slow
 def test_networks_give_something_away():
     found = accuracies(2, 90, 4, setting=ShadowSetting("network", ("predictions",), rows=400, training=FEW))
     assert found["predictions"] > 0.5

@@ -91,6 +91,7 @@ def test_three_variables_follow_from_weights(seed, scale):
     assert high[0, 1] - low[0, 1] < 1e-4
 
 
+@pytest.mark.slow
 @given(st.integers(4, 8), SEEDS, st.floats(0.1, 10))
 @settings(max_examples=40, deadline=None)
 def test_linear_intervals_hold_the_truth(n, seed, scale):

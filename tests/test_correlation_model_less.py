@@ -37,6 +37,7 @@ def plain(low, high, bins):
 ENDS = st.one_of(st.floats(-1, 1), st.integers(-15, 15).map(lambda k: k / 15))  # edges of bins among them
 
 
+@pytest.mark.slow
 @given(ENDS, ENDS, st.sampled_from([2, 3, 5]))
 @settings(max_examples=150, deadline=None)
 def test_the_decision_is_the_rule_in_words(one, other, bins):
@@ -94,6 +95,7 @@ def test_the_uniform_law_on_matrices_of_three_variables():
     assert abs(right - model_less.exact_accuracy(side=500, law="elliptope")) < 4 * 0.5 / np.sqrt(len(a))
 
 
+@pytest.mark.slow
 def test_the_cell_protocol_promises_what_is_published():
     found = model_less.cell_accuracy(1500, np.random.default_rng(0), every=5)
     assert found.cells == 400

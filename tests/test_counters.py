@@ -119,6 +119,7 @@ def test_exact_counters_against_every_assignment(name):
     assert counted(counter(name), drawn()) == [n for _, n in drawn()]
 
 
+@pytest.mark.slow
 def test_approxmc_counts_few_models_exactly():
     """Up to some seventy models are listed one by one; without a model the answer is 0 for sure."""
     for found, (_, n) in zip(counted(counter("approxmc"), drawn()), drawn(), strict=True):
@@ -238,6 +239,7 @@ def test_exact_counters_against_every_dataset(name):
     assert all(number <= _worlds_before(statements) for statements, number in releases())
 
 
+@pytest.mark.slow
 def test_every_dataset_against_our_own_count():
     for statements, number in releases():
         found = answer(statements, ORDERED)
@@ -276,6 +278,7 @@ def test_an_estimate_never_enters_the_bounds(name):
     assert name in found.trail[0]
 
 
+@pytest.mark.slow
 def test_no_world_is_not_claimed():
     release = small(rows=3, at_least=4)
     with pytest.raises(Inconclusive, match="no proof"):
@@ -295,6 +298,7 @@ def test_estimates_of_all_counters():
     assert all(e.note == "" and e.seconds > 0 for e in found)
 
 
+@pytest.mark.slow
 def test_refusals_have_figures_and_reasons():
     for package in PACKAGES.values():
         extra(package)
@@ -351,6 +355,7 @@ def what_is_said(monkeypatch, engine, limits=None):
     return found
 
 
+@pytest.mark.slow
 def test_a_crash_is_named(monkeypatch):
     found = what_is_said(monkeypatch, Broken())
     assert found.value is None
@@ -405,6 +410,7 @@ def test_an_approximate_figure_is_cut_at_what_is_possible():
         D4Engine().plausible(101, 100)
 
 
+@pytest.mark.slow
 def test_exact_counters_that_differ_lose_their_values(monkeypatch):
     liar = Broken()
     monkeypatch.setattr(Broken, "count", lambda self, lowered, limits: 7)

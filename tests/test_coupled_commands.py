@@ -123,6 +123,7 @@ def test_a_forest_is_given_back_whole(capsys, tmp_path):
     assert len(pd.read_csv(io.StringIO(run(capsys, "table", FOREST)[1]))) == 300
 
 
+@pytest.mark.slow
 def test_joined_files(capsys, tmp_path):
     domain = {"attributes": [{"name": "age", "min": 0, "max": 9}], "label": {"name": "y", "values": [0, 1]}}
     tree = {"kind": "tree", "nodes": [{"if": {"age": {"below": 5}}, "then": 1, "else": 2}, {"counts": [1, 0]}]}

@@ -372,6 +372,7 @@ def test_the_slack_is_in_the_bound(monkeypatch):
     assert gain_bound(system, gains, np.zeros(len(gains)), *none) == pytest.approx(before + 5.0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_bounds_of_some_rows_hold_for_all_rule_sets():
     """The multipliers of the relaxation are as sharp as any: what overlapping counts are worth may not be left out."""
     rng = random.Random(8)

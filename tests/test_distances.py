@@ -90,6 +90,7 @@ def test_a_pair_that_is_no_solution_says_nothing():
     assert further.with_pair(d, good, good) is further
 
 
+@pytest.mark.slow
 def test_components_parity_and_searches_against_all_pairs():
     """Two systems beside each other: bounds by components, which distances are even, what a search finds and denies."""
     rng, evens = random.Random(4), 0
@@ -146,6 +147,7 @@ def test_multipliers_are_bounds_whatever_they_are(paired, monkeypatch):
     assert lower < 8
 
 
+@pytest.mark.slow
 def test_statements_less_what_lies_in_them_have_the_same_solutions():
     """Numbers, and the statements themselves, against all vectors; statements that contradict each other have none."""
     rng = random.Random(3)

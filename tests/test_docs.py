@@ -26,6 +26,7 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+@pytest.mark.slow
 def test_cited_pages_and_headings_exist():
     cited = 0
     for path in SOURCES:
@@ -40,6 +41,7 @@ def test_cited_pages_and_headings_exist():
     assert cited > 30
 
 
+@pytest.mark.slow
 def test_nothing_outside_the_repository_is_cited():
     private = re.compile(r"\b(?:design|house|habits)\.md|\bbriefs/")
     for path in (*SOURCES, *PAGES.values(), ROOT / "README.md", ROOT / "pyproject.toml", ROOT / "Makefile"):

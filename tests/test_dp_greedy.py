@@ -101,6 +101,7 @@ def g_of(table):
     return float(_gini(np.array([table[: len(table) // 2]]), np.array([table[len(table) // 2 :]]))[0])
 
 
+@pytest.mark.slow
 def test_one_row_moves_the_impurity_by_g_when_added_and_by_h_when_removed():
     """Brute force over all tables of (inside, outside) x two classes: the paper's g(n) does not cover removals."""
     for n in range(1, 11):

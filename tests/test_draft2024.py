@@ -152,6 +152,7 @@ def test_the_forests_are_those_of_the_authors(data):
     assert mean["error"] == pytest.approx(results["error"].mean())
 
 
+@pytest.mark.slow
 def test_findings_of_what_is_there_so_far(tiny):
     point = forest("none", n=3)
     (found,) = forests.run(point, tiny, Limits())
@@ -164,6 +165,7 @@ def test_findings_of_what_is_there_so_far(tiny):
         assert sum("no data set within" in one for one in made.sentences) == sum(one["error"] is None for one in lines)
 
 
+@pytest.mark.slow
 def test_open_columns_taken_for_0_give_a_world(tiny):
     some = rows.training_sample(TINY, tiny, 6, 0)
     model = forests._fitted(some, 1, 2, False, 0)
@@ -237,6 +239,7 @@ def test_the_likeliest_data_set_is_that_of_brute_force(tiny, epsilon, seed):
     assert found["truth_log_likelihood"] == pytest.approx(log_likelihood(truth), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_noisy_points_run_and_are_drawn(tiny):
     named = {"rows": 6, "trees": 2, "depth": 2, "seed": 0, "cap_seconds": 5.0}
     points = [Point(TINY, named | {"epsilon": e, "draws": d}) for e, d in ((0.5, 0), (1e6, 40))]
@@ -251,6 +254,7 @@ def test_noisy_points_run_and_are_drawn(tiny):
         assert made.sentences
 
 
+@pytest.mark.slow
 def test_few_values_on_a_logarithmic_axis_are_named():
     extra("matplotlib")
     panel = Panel(

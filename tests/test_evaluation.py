@@ -67,6 +67,7 @@ def test_rates_are_those_of_scikit_learn(rows):
     assert (found.members, found.others) == (member.sum(), (~member).sum())
 
 
+@pytest.mark.slow
 @given(scored)
 def test_auc_is_the_share_of_pairs_in_order(rows):
     scores, decided, member = arrays(rows)
@@ -93,6 +94,7 @@ def test_rates_at_a_false_positive_rate_by_trying_every_threshold(others, rate):
         assert best == (scores[member] > scores[~member].max()).mean()  # no false positive is allowed
 
 
+@pytest.mark.slow
 @given(scored)
 def test_rates_at_low_false_positive_rates_lie_on_the_curve(rows):
     scores, decided, member = arrays(rows)

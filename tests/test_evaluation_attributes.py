@@ -47,6 +47,7 @@ def overfitted():
     return of(train.x, train.y), rows, np.arange(800) < 400, known
 
 
+@pytest.mark.slow
 def test_a_model_that_overfits_gives_away_training_rows_only(overfitted):
     target, rows, member, known = overfitted
     found = {one.way: one for one in attribute_inference(target, rows, member, [2], known, 0)}

@@ -159,6 +159,7 @@ def test_every_run_carries_its_manifest(calls, tmp_path):
     assert stored.read([(point, "")])[0].rows == [{"square": 4, "nothing": None, "half": 1.0}]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("spoil", ["half", "other data", "nothing"])
 def test_what_is_broken_or_of_other_data_is_run_anew(calls, tmp_path, spoil):
@@ -197,6 +198,7 @@ def test_stored_results_are_read_within_the_memory(calls, tmp_path):
     assert calls() == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_one_file_that_ends_its_reader_loses_no_other(calls, tmp_path, monkeypatch):
     reproduce("squares", str(tmp_path / "out"), "quick")
     stored, points = Store(tmp_path / "out", EXPERIMENT), EXPERIMENT.points("quick")
@@ -327,6 +329,7 @@ def test_quantities_of_one_figure_have_colours_of_their_own():
     assert len({known[line.label][0] for line in few.panels[0].lines}) == 8
 
 
+@pytest.mark.slow
 def test_maps_and_critical_differences_are_drawn():
     heat = Heat([-0.5, 0.5], [-0.5, 0.5], [[0.4, None], [1.0, 0.5]])
     pairs = [[1.0, 0.9, 0.01], [0.9, 1.0, 0.03], [0.01, 0.03, 1.0]]
@@ -345,6 +348,7 @@ def test_bars_of_a_critical_difference_diagram_are_the_same_in_every_process():
     assert bars == [list(range(1, 8))]
 
 
+@pytest.mark.slow
 def test_every_experiment_names_its_figures_and_the_points_they_are_drawn_of():
     for name in experiments.NAMES:
         of = experiments.experiment(name)

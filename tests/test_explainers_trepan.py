@@ -81,6 +81,7 @@ def test_expanded_trees_say_what_the_tree_says_and_count_its_rows(tree, seed):
     assert all(node["then"] > k and node["else"] > k for k, node in enumerate(nodes) if "if" in node)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(drawn_tests(6), st.booleans()), max_size=5), st.integers(0, 2**32 - 1))
 @settings(max_examples=100, deadline=None)
 def test_drawn_rows_take_the_path(path, seed):

@@ -248,6 +248,7 @@ def test_solutions_are_the_histograms_one_to_one(tmp_path):
     assert opened > 3
 
 
+@pytest.mark.slow
 def test_contradictions_stay_infeasible(tmp_path):
     rng, seen = random.Random("export contradictions"), 0
     while seen < 20:

@@ -176,6 +176,7 @@ def test_groups_are_those_of_a_plain_groupby(batch):
     assert tried > 40
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("file", "name"), [("compas_tree", "compas27"), ("adult_rule_list", "adult24")])
 def test_real_releases_beside_every_row_of_their_domain(file, name):
@@ -204,6 +205,7 @@ def test_real_releases_beside_every_row_of_their_domain(file, name):
         assert math.isclose(one["mean_share_left"], means[one["value"]] / before, rel_tol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_page_says_what_comes_out():
     with open("docs/persons.md", encoding="utf-8") as text:
         found = re.findall(r"```(\w*)\n(.*?)```", text.read(), re.DOTALL)
@@ -373,6 +375,7 @@ def test_numbers_are_cut_at_their_quartiles(seed):
             assert members.min() > ends[0]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60))
 def test_equal_numbers_are_in_one_quarter(numbers):
     group, found = _quartiles(np.array(numbers, dtype=np.float64))

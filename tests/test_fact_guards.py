@@ -189,6 +189,7 @@ def forest(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_seeds_whose_bags_were_rebuilt_are_judged_by_what_follows(forest, capsys):
     code, out, _ = run(capsys, "audit", forest / "leaky.joblib", "--domain", forest / "rows.csv", "--json")
     assert code == 0

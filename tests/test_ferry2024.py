@@ -86,6 +86,7 @@ def test_ties_of_optimal_lists_of_the_first_split_of_compas(compas):
     assert three["most_dist_g"] == pytest.approx(0.91663, abs=5e-6)  # the list that CORELS returns
 
 
+@pytest.mark.slow
 def test_the_ratio_is_the_papers_formula(compas):
     """Rows of a leaf are free in the columns that no test of its path asks for; who is in which leaf is given."""
     some = train_test_sample("compas27", compas, 3)

@@ -54,6 +54,7 @@ def test_no_stored_answer_is_an_accident():
     assert {" ".join(words) for words in net.commands()} == helps
 
 
+@pytest.mark.slow
 def test_a_difference_names_case_and_key(monkeypatch):
     before = net.stored()["answers"]
     name = next(name for name, a in before.items() if name.endswith("tree_plain.json: count multiset"))

@@ -249,6 +249,7 @@ def test_a_wide_tolerance_gives_bounds_around_the_count(labels, monkeypatch):
     assert doubted
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.tuples(st.integers(0, 14), st.integers(0, 14)), st.data(), st.sampled_from([1e-12, 0.001, 0.02, 0.3]))
 def test_scores_tied_with_a_chosen_one_are_found(rows, draw, tie):
@@ -281,12 +282,14 @@ def mistaken(monkeypatch, name, wrong):
     return sum(not inside(n, levels, 2, list_share(levels, 2, ListRule(), Limits())) for levels, n in found.items())
 
 
+@pytest.mark.slow
 def test_without_the_order_of_ties_counts_are_wrong(monkeypatch):
     true = rule_lists.column_mask
     assert not mistaken(monkeypatch, "column_mask", true)
     assert mistaken(monkeypatch, "column_mask", lambda level, rule, wins, a, b: true(level, rule, False, a, b))
 
 
+@pytest.mark.slow
 def test_without_the_default_rule_counts_are_wrong(monkeypatch):
     def anything(level, rule, a, b):
         yes = np.ones(np.broadcast_shapes(a.shape, b.shape), dtype=bool)
@@ -339,6 +342,7 @@ def test_lists_that_the_learner_never_chooses(levels, rule, why):
     assert caught.value.conflict
 
 
+@pytest.mark.slow
 def test_no_limit_refuses_a_list_that_was_chosen():
     for seed in range(60):
         rule = RULES[seed % len(RULES)]

@@ -95,6 +95,7 @@ def test_real_fits_lie_inside(criterion, depth):
     assert inside > 3
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10_000),
@@ -117,6 +118,7 @@ def free_rows(tree, column):
     return sum(int(tree.counts[leaf].sum()) for leaf, fixed in leaves_of(tree) if column not in fixed)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.integers(10, 150), st.integers(2, 8))
 def test_the_truth_is_never_excluded_and_more_conditions_leave_less(seed, rows, depth):

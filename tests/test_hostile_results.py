@@ -182,6 +182,7 @@ def test_what_nothing_proves_is_named_and_ends_with_4(checking, certified):
     assert (code, "not certified" in out) == (4, True)
 
 
+@pytest.mark.slow
 def test_an_audit_with_remedies_is_verified_and_its_figures_are_listed(tmp_path, capsys):
     """Figures of remedies, and how many datasets fit, never have a proof: an audit is not rejected for them."""
     result, tree = tmp_path / "result.json", str(Path(__file__).parent / "golden" / "tree_classes.json")
@@ -370,6 +371,7 @@ def test_a_row_stands_for_another_that_no_statement_tells_from_it():
     assert all(("possible" in kinds) == (v == "possible") for v, kinds in said)
 
 
+@pytest.mark.slow
 def test_a_confidence_that_is_none_lowers_nothing(checking, certified):
     """Beside a valid certificate, "at confidence 0" passed as proved: nothing is proved at 0 indeed."""
     good, who = certified[1], {"smoker": 0, "age": "old"}

@@ -59,6 +59,7 @@ def files(tmp_path):
     return {name: str(path) for name, path in out.items()}
 
 
+@pytest.mark.slow
 def test_no_command_prints_what_others_wrote_as_it_is(files, capsys):
     path, noisy, people, seen = files["release"], files["noisy"], files["people"], 0
     where = json.dumps({HOSTILE: HOSTILE})

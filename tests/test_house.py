@@ -81,6 +81,7 @@ def name_of(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@pytest.mark.slow
 def test_rooms_have_a_purpose_and_a_face():
     """`__all__` of a room lists the modules that others import; the others are the room's own."""
     for room in ROOMS:

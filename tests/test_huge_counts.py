@@ -145,6 +145,7 @@ def test_sizes_ends_and_thresholds_beyond_floats():
     assert [shown_threshold(x) for x in (10, 10**400, 0.05)] == ["10", "about 10^400", "0.05"]
 
 
+@pytest.mark.slow
 def test_a_threshold_beyond_floats_is_no_internal_error(tmp_path, run):
     """A policy that asks for groups of 10^400 people: violated, and no merging repairs it."""
     policy = tmp_path / "policy.toml"

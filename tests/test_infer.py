@@ -524,6 +524,7 @@ class TestTheTruthIsNeverExcluded:
         assert_no_row_is_left_out(df, Domain.from_frame(df))
 
 
+@pytest.mark.slow
 def test_dates_and_decimal_numbers_are_read_as_a_csv_of_them(tmp_path):
     """Databases and Parquet give dates, times and `Decimal`; a CSV of the same frame is the same table."""
     frame = pd.DataFrame({

@@ -968,6 +968,7 @@ def test_command_refuses_what_it_cannot_read(run, tmp_path):
     assert run(tmp_path / "broken.pkl")[0] == 3
 
 
+@pytest.mark.slow
 def test_inspecting_imports_no_model_library(tmp_path):
     code = "import sys; from recon.readers.inspection.inspecting import inspect; inspect(sys.argv[1])\n"
     code += "print('sklearn' in sys.modules)"

@@ -227,6 +227,7 @@ def random_table(rng, rows):
 MAKERS = {"forest": random_forest, "rule_set": random_rule_set, "table": random_table}
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", MAKERS)
 @settings(max_examples=60)
@@ -249,6 +250,7 @@ def test_the_truth_is_admitted_and_what_breaks_a_figure_is_not(kind, seed, n):
     assert violations(release, pd.DataFrame(rows + rows[:1])) != []
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_what_is_written_reads_back_the_same(seed, n):

@@ -72,6 +72,7 @@ def test_certificates_with_knowledge_want_the_table(cancer, capsys):
     assert run(capsys, "verify", str(result), file)[0] == 1
 
 
+@pytest.mark.slow
 def test_knowledge_that_contradicts_is_named(cancer, capsys, tmp_path):
     file, table = str(cancer / "forest.joblib"), pd.read_csv(cancer / "known.csv")
     wrong = tmp_path / "wrong.csv"
@@ -176,6 +177,7 @@ def test_an_audit_says_which_columns_open_everything(tmp_path):
     assert alone.attrs["truth"]["inside"]
 
 
+@pytest.mark.slow
 def test_an_audit_searches_columns_in_a_share_of_its_work(cancer, monkeypatch):
     """Not where no true rows are given, nor where they do not fit what is proved."""
     from recon.release.auditing import auditing

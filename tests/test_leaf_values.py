@@ -87,6 +87,7 @@ def test_the_truth_is_never_excluded_and_the_proof_replays(kind: str) -> None:
     assert exact >= 4
 
 
+@pytest.mark.slow
 def test_many_trees_leave_nothing_open_and_figures_to_spare() -> None:
     for kind in FITS:
         release, frame = case(kind, 3, 400, 40, max_depth=3)

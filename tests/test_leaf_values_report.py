@@ -81,6 +81,7 @@ def test_all_rows_are_given_back_and_the_report_opens_with_it(releases, kind):
     assert "remedy: round leaf values" in text
 
 
+@pytest.mark.slow
 def test_cells_that_are_several_rows_are_not_called_whole():
     wide = Domain(
         (Categorical("a", (0, 1, 2)), Categorical("b", (0, 1)), Categorical("c", tuple(range(9)))),

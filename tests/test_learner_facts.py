@@ -189,6 +189,7 @@ def test_leaves_agree_in_what_is_seen_of_an_attribute(gaps):
     assert recon.count(with_learner_facts(release, GINI), "ordered").value == want
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_bits_of_facts_are_those_of_the_count(seed):

@@ -122,6 +122,7 @@ def test_all_ways_agree_on_random_trees():
     assert sum(w.could == 0 for w in found) > 0
 
 
+@pytest.mark.slow
 def test_all_ways_agree_on_random_trees_of_three_classes():
     for seed in range(40):
         check_case(seed, free=9, classes=3)

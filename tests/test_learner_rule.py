@@ -205,6 +205,7 @@ def test_attributes_are_inferred_as_over_all_data_sets(seed, which, sensitive):
             assert line["probability_low"] - 1e-9 <= true.mean() / total <= line["probability_high"] + 1e-9
 
 
+@pytest.mark.slow
 def test_sampled_worlds_are_uniform_among_those_under_the_rule():
     release, worlds, _, _, frame = case(1, 1, rows=5, columns=2)
     keys = {}

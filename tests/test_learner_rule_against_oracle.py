@@ -106,6 +106,7 @@ def test_shares_of_more_trees(batch):
     compare_trees(range(10_000 + 500 * batch, 10_500 + 500 * batch), free=14)
 
 
+@pytest.mark.slow
 def test_a_split_that_breaks_its_own_limit_is_a_contradiction():
     """What the rule itself is told of: least rows of a child, least decrease, a pure node."""
     refused = 0
@@ -353,6 +354,7 @@ def larger_list_agrees(seed, rows):
     return share.exact
 
 
+@pytest.mark.slow
 def test_shares_of_lists_at_tens_of_rows():
     assert sum(larger_list_agrees(seed, 14 + seed) for seed in range(12)) > 8
 

@@ -140,6 +140,7 @@ def test_sample_under_the_rule(files, monkeypatch, capsys):
     assert len(out.splitlines()) == 2 * len(worlds) + 1
 
 
+@pytest.mark.slow
 def test_audit_has_a_section_and_a_key(files, monkeypatch, capsys):
     people = ["--profiles", str(files / "people.csv")]
     plain = run(monkeypatch, capsys, files, "audit", *people)[1]

@@ -146,6 +146,7 @@ def test_intervals_are_rounded_outwards():
     assert _interval(math.nan, math.nan) == ""
 
 
+@pytest.mark.slow
 def test_it_is_known_by_name_and_drawn_from_real_data(data, tmp_path):
     folder = Path(data("compas27.csv.gz")).parent
     assert NAMES["learner_rule"] == "recon.experiments.learner_rule"

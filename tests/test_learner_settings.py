@@ -115,6 +115,7 @@ def test_every_setting_of_a_tree_is_read():
     assert found.version.count(".") == 2
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.one_of(st.integers(1, 9), st.floats(0.01, 0.5)),

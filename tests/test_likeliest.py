@@ -177,6 +177,7 @@ def counts_in(system, counts):
     return [c for s, c in enumerate(counts.tolist()) if s != system.total]
 
 
+@pytest.mark.slow
 def test_least_noise_is_the_least_of_all_histograms():
     for release, _ in random_releases("noise", 18):
         if any(seen and seen.law.bounded for seen in release.observed):

@@ -225,6 +225,7 @@ def test_numbers_that_json_does_not_have_are_refused(tmp_path, capsys):
     assert "Traceback" not in output
 
 
+@pytest.mark.slow
 def test_an_attribute_of_many_values_and_long_coefficients_are_bounded_from_both_sides():
     heavy = {"where": {"sex": "F"}, "of": "weight", "times": -1}
     low, high = said(table({"linear": [heavy], "value": -7000}, domain=DOMAIN, rows=2))

@@ -243,6 +243,7 @@ def test_refusals_have_reasons():
     assert "only one" in ENGINE.refuses(replace(got, blocks=(*got.blocks, either)), MostLikely())
 
 
+@pytest.mark.slow
 def test_a_count_has_a_lower_end_with_a_world():
     release, _ = tiny(3)
     got = encoded(release).statements

@@ -107,6 +107,7 @@ def invented():
     return pd.DataFrame(lines)
 
 
+@pytest.mark.slow
 def test_sentences_follow_from_the_results(invented):
     found = fits.EXPERIMENT.findings(invented)
     claim = next(s for s in found.sentences if s.startswith("COMPAS, all columns, smooth Laplace: "))
@@ -142,6 +143,7 @@ def test_noise_of_smooth_mechanisms_falls_with_the_rows_and_is_what_lists_are_dr
     assert scales["smooth Cauchy"][300] > scales["smooth Laplace"][300] > scales["smooth Laplace"][5049]
 
 
+@pytest.mark.slow
 def test_attacks_on_a_list_that_remembers_nothing_find_nothing(frame):
     point = Point("compas27", {"without": "", "learner": fits.GREEDY, "epsilon": None, "width": 1, "support": 0.05,
                                "max_length": 5, "part": "attack", "first_seed": 0, "seeds": 2})  # fmt: skip

@@ -465,6 +465,7 @@ for (p in problems) cat(p$rows, p$sum, p$top, p$u, p$x, "\n")
 """
 
 
+@pytest.mark.slow
 def test_problems_of_sdctable_are_what_r_reads(folder, run):
     """R reads the script and its tables, with stand-ins for the two functions of the package that are called."""
     (folder / "r.hrc").write_text("all\n@N\n@S\n")

@@ -320,6 +320,7 @@ def test_statements_hold_on_the_rows_that_the_figures_are_of(tmp_path):
         assert not all(one.met(moved[:, one.attribute], np.ones(len(values), dtype=np.int64)) for one in found)
 
 
+@pytest.mark.slow
 def test_many_attributes_of_many_values_are_no_hindrance(tmp_path):
     rng = np.random.default_rng(1)
     table = pd.DataFrame(rng.integers(0, 1000, (600, 12)), columns=[f"v{k}" for k in range(12)])

@@ -21,6 +21,7 @@ tables = st.integers(1, 3).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(tables)
 def test_compare_is_brute_force(pair):

@@ -156,6 +156,7 @@ def test_the_threshold_may_come_from_the_target_where_both_models_agree():
     assert trained.threshold == attack.train(box, known, 3).threshold
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=12))
 def test_the_threshold_is_the_lowest_of_the_most_accurate(rows):

@@ -38,6 +38,7 @@ def kept_by_elbow(d):
     return [v >= elbow - 1e-12 for v in d]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(SCORES, st.sampled_from(["confidence", "threshold"]))
 def test_the_choice_is_never_empty_and_that_of_the_rules(scores, rule):

@@ -94,6 +94,7 @@ def case(tmp_path_factory):
 # ---------------------------------------------------------------- arithmetic
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(DOUBLES, DOUBLES)
 def test_bounds_of_differences_are_exact(x, y):
@@ -107,6 +108,7 @@ def test_bounds_of_differences_are_exact(x, y):
     assert _previous_float(at_least(a))[0] < x or at_least(a)[0] == -LARGEST
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(SINGLES, SINGLES)
 def test_a_midpoint_that_is_called_exact_is(x, y):
@@ -196,6 +198,7 @@ def test_three_classes_settle_values_without_ranges_and_two_never_do(tmp_path):
 # ---------------------------------------------------------------- steps done again
 
 
+@pytest.mark.slow
 def test_all_steps_can_be_done_again(case):
     problem, domains, splits, _, ranges = case
     kinds = set()
@@ -242,6 +245,7 @@ def holds(problem, domains, splits, known, found):
         return False
 
 
+@pytest.mark.slow
 def test_wrong_steps_prove_nothing(case):
     """What mutated steps still prove is true; those that lack what matters are rejected."""
     problem, domains, splits, _, _ = case
@@ -254,6 +258,7 @@ def test_wrong_steps_prove_nothing(case):
     assert not any(tried)
 
 
+@pytest.mark.slow
 def test_a_narrower_claim_is_not_proved(case):
     problem, domains, splits, values, ranges = case
     found = locate(problem, domains, splits, ranges, Limits())

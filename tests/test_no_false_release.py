@@ -426,6 +426,7 @@ def test_a_release_file_that_does_not_say_what_was_left_out_is_open(smoothed, ju
     assert code == 0, out
 
 
+@pytest.mark.slow
 def test_what_an_earlier_release_left_unused_stays_open_beside_the_next(smoothed, tmp_path, capsys):
     release = json.loads((smoothed / "m.json").read_text())
     count = sum(node["count"] for node in release["models"][0]["trees"][0]["nodes"] if "if" not in node)

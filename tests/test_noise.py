@@ -643,6 +643,7 @@ def test_exponential_mechanism_is_exact(rate):
     assert agrees(drawn, {i: w / sum(weights) for i, w in enumerate(weights)})
 
 
+@pytest.mark.slow
 def test_choice_by_log_weights():
     randomness = Randomness(2)
     logs = np.array([-np.inf, -1000.0, -1001.0, -np.inf, -999.5, -np.inf])
@@ -658,6 +659,7 @@ def test_a_rounded_up_product_chooses_nothing_impossible():
     assert randomness.choice_log_weights([0.0, -1.0, -np.inf]) == 1
 
 
+@pytest.mark.slow
 def test_continuous_samplers_draw_from_their_law():
     randomness, k = Randomness(8), 20_000
 

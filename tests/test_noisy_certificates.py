@@ -88,6 +88,7 @@ def test_verdicts_and_empty_sets_are_proved_at_their_confidence(encoded, batch):
     assert below > 10
 
 
+@pytest.mark.slow
 def test_results_of_commands_are_verified_and_changes_are_not(write, run, tmp_path):  # noqa: F811 - the fixtures
     people, path, result = write("a,b,y\n3,x,1\n,,0\n7,x,1\n", "p.csv"), write(NOISY), str(tmp_path / "result.json")
     run("certify", path, "--profiles", people, "--json", "--out", result)
@@ -195,6 +196,7 @@ def test_rows_that_were_given_are_given_to_verify_too(write, run, tmp_path):  # 
     assert "proved" in run("verify", result, "--rows", 100).stdout
 
 
+@pytest.mark.slow
 def test_contradictions_beside_noise_are_certified(write, run):  # noqa: F811
     """What no noise can repair is a contradiction, whatever the confidence asked for."""
     one, other = (

@@ -57,6 +57,7 @@ def test_count_json_has_the_level_and_the_posterior_with_its_prior(write, run):
     assert wider["posterior_entropy_bits"] == found["posterior_entropy_bits"]
 
 
+@pytest.mark.slow
 def test_verdicts_from_unbounded_noise_are_never_certain(write, run):
     people = write("a,b,y\n3,x,1\n3,x,0\n,,0\n7,x,1\n", "p.csv")
     for counts in ([[31, -2], [3, 20], [41, 9]], [[50, -4], [-4, 54], [0, 0]]):
@@ -99,6 +100,7 @@ def test_what_exact_models_settle_alone_stays_certain(write):
     assert found["confidence"].tolist() == [1.0, 1.0, 0.95]
 
 
+@pytest.mark.slow
 def test_an_empty_confidence_set_is_no_contradiction(write, run):
     path = write(tree([[31, -2], [3, 20], [4, 1]], rows=100))
     with pytest.raises(EmptyConfidenceSet, match=r"at confidence 0.95 .*beyond confidence 0.99"):
@@ -232,6 +234,7 @@ def test_sweep_bits_grow_with_epsilon_on_average(write, run):
     run("sweep", write(NOISY), code=3)
 
 
+@pytest.mark.slow
 def test_bits_removed_by_an_exact_release_are_never_negative(write, run):
     """Rows in one large leaf: against the entropy of the prior the release seemed to add bits."""
     rare = tree([[1, 1], [0, 0], [0, 0]], rows=2)
@@ -242,6 +245,7 @@ def test_bits_removed_by_an_exact_release_are_never_negative(write, run):
     assert (found["bits_removed_per_row_q10"] >= 0).all()
 
 
+@pytest.mark.slow
 def test_a_sweep_out_of_time_prints_what_it_has(write):
     release = recon.load(write(EXACT))
     shown = []
@@ -359,6 +363,7 @@ def test_coupled_noisy_counts_are_sampled_with_diagnostics(write, run):
     assert "prior worlds" in told.stderr
 
 
+@pytest.mark.slow
 def test_below_confidence_1_is_no_proof(write, run):
     steep = tree([[0, 0], [2, 0], [0, 0]], {"law": "discrete_laplace", "scale": 0.05}, rows=2)
     path = write(steep)
@@ -373,6 +378,7 @@ def test_below_confidence_1_is_no_proof(write, run):
     assert 0 < lines[0]["probability"] < 1
 
 
+@pytest.mark.slow
 def test_an_audit_says_what_the_noise_bought(write, run):
     path, exact = write(NOISY), write(EXACT, "exact.json")
     found = json.loads(run("audit", path, "--without-noise", exact, "--json").stdout)["without_noise"]

@@ -37,6 +37,7 @@ DEAD = {
 }
 
 
+@pytest.mark.slow
 def test_cells_that_hold_no_row_stay_in_the_prior(encoded):
     """Only rows with a = 9 are left: one row has prior weight 1/10, two have 1/100, the likelihoods are equal."""
     found = recon.sampled(encoded(DEAD), 4_000)

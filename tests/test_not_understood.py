@@ -267,6 +267,7 @@ def test_several_files(tmp_path):
     assert run("-", "-").exit_code == 2
 
 
+@pytest.mark.slow
 def test_many_packed_values_share_one_budget():
     bomb = zlib.compress(bytes(30_000_000))
     found = unknown(of(blobs=[bomb + bytes([i]) for i in range(3)], others=[b"%d" % i for i in range(1_100)]))

@@ -296,6 +296,7 @@ def test_a_model_that_is_optimal_nowhere_is_refused():
     assert optimal_rule(release, TREE2, Limits(seconds=60), gap=1).share == pytest.approx((0.0, 0.0), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_gap_leaves_more_worlds():
     release = encode(domain_of(2), [stump([(2, 0), (1, 1)])])
     shares = [optimal_rule(release, TREE2, Limits(seconds=60), gap=gap).share[1] for gap in (0, 1)]
@@ -372,6 +373,7 @@ def test_what_an_antecedent_leaves_is_disjoint_and_whole(rest, antecedent):
     assert (both is None) == any((n, 1 - v) in antecedent for n, v in rest)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     st.lists(st.tuples(*[st.integers(0, 1)] * 5), min_size=6, max_size=14), st.integers(0, 1), st.sampled_from([1, 2])
@@ -473,6 +475,7 @@ def test_replacements_need_independent_columns():
     assert replaced_nodes(release, class_of(release, TREE1), Limits()) == ()
 
 
+@pytest.mark.slow
 def test_a_large_node_is_bounded_in_floats_and_a_small_memory_leaves_it_out():
     exact = sum(
         math.comb(40, a) * math.comb(30, b)

@@ -112,6 +112,7 @@ def left_open(x, rules, least):
     return bits / x.size
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_ties_are_all_lists_with_the_fewest_errors(seed):

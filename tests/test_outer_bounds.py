@@ -49,6 +49,7 @@ def ended(code):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of a process is read from /proc")
 class TestOuterBounds:
+    @pytest.mark.slow
     def test_a_loop_that_does_not_look_at_the_clock_is_ended(self):
         out, err, code = ended(
             "try:\n with working(0.1, '1G', 10, quiet=True):\n  while True: pass\n"
@@ -63,6 +64,7 @@ class TestOuterBounds:
         )
         assert (out, err.strip(), code) == ("", "recon: the time (--time) was up: give it more", 4)
 
+    @pytest.mark.slow
     def test_memory_that_grows_is_ended(self):
         out, err, _ = ended(
             "held = []\ntry:\n with working(None, '300M', 10, quiet=True):\n"
@@ -72,6 +74,7 @@ class TestOuterBounds:
         assert err.strip() == "recon: more than the 300 MB of memory allowed (--memory) was needed: give it more"
         assert 290 <= int(out) <= 500
 
+    @pytest.mark.slow
     def test_memory_that_grows_again_after_some_was_given_back_is_ended_as_gently(self):
         out, err, _ = ended(
             "import gc; gc.disable()\nheld = []\ntry:\n with working(None, '300M', 10, quiet=True):\n"
@@ -91,6 +94,7 @@ class TestOuterBounds:
         )
         assert (out.strip(), err) == ("done", "")
 
+    @pytest.mark.slow
     def test_one_huge_allocation_is_refused(self):
         out, _, _ = ended(
             "import numpy as np\ntry:\n with working(None, '300M', 10, quiet=True):\n"

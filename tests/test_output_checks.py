@@ -119,6 +119,7 @@ def test_a_curve_with_noise_has_no_known_step(tmp_path, capsys):
     assert judged(capsys, tmp_path, "least_survival_step = 10", tmp_path / "noisy.json")[0] == 4
 
 
+@pytest.mark.slow
 def test_a_rounded_count_is_as_wide_as_all_tables_together_leave_it(tmp_path, capsys):
     """Two rounded counts and their exact total: each is known to 4, and to fewer where the total narrows it."""
     domain = {"attributes": [{"name": "old", "values": [0, 1]}]}

@@ -78,6 +78,7 @@ def test_a_piece_that_kills_every_process_is_given_up(tmp_path):
     assert [k for k, _ in cases.beginners(str(tmp_path))].count(2) == 3
 
 
+@pytest.mark.slow
 def test_refusals_come_back_as_they_were():
     with pytest.raises(errors.ReleaseError) as refused:
         list(completed(cases.fails, ["refused", "fine"], Limits(**TWO)))

@@ -165,6 +165,7 @@ def test_what_a_policy_says_and_rows_that_are_shown_are_no_claims():
     assert verify(found, release).bare or verify(found, release).inconsistent
 
 
+@pytest.mark.slow
 def test_seals_are_those_that_certify_gives(tmp_path, capsys):
     release = recon.load(FOREST)
     given = some_people(release).iloc[:4]

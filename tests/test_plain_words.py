@@ -76,6 +76,7 @@ def digits(text: str) -> int:
     return len(re.sub(r"e.*$|[-.]", "", text).strip("0")) or 1
 
 
+@pytest.mark.slow
 @given(PEOPLE)
 @example(26.100000381469727)
 @example(24.199999809265137)
@@ -151,6 +152,7 @@ NOISY = st.tuples(st.integers(-(10**6), 10**6), st.integers(0, 5), st.integers(-
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.one_of(NOISY, st.floats(-1e7, 1e7)), st.integers(0, 1)), min_size=1, max_size=6))
 @example([(39.50000000000001, 1)])
 @example([(25.949999999999996, 1), (25.950000000000003, 0)])

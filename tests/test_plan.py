@@ -114,6 +114,7 @@ def test_attributes_are_joined_by_the_statements_that_name_both(batch):
             assert {graph.nodes[v]["component"] for v in part} == {i}
 
 
+@pytest.mark.slow
 def test_ordered_worlds_multiply_over_components_of_attributes():
     several, rng = 0, random.Random("multiply")
     while several < 12:
@@ -298,6 +299,7 @@ def test_a_plan_keeps_the_time():
 # ---------------------------------------------------------------- the command
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_plan(capsys):
     code, out, err = run(capsys, "plan", CENSUS)
     assert (code, err) == (0, "")
@@ -315,6 +317,7 @@ def test_the_command_prints_the_plan(capsys):
     assert found["interaction"]["components"] == [["age", "sex", "race", "status"]]
 
 
+@pytest.mark.slow
 def test_the_command_ends_as_the_contract_says(capsys, tmp_path):
     assert run(capsys, "plan", CENSUS, "--question", "why")[0] == 2
     assert run(capsys, "plan", CENSUS, "--convention", "why")[0] == 2
@@ -351,6 +354,7 @@ def test_the_command_exports_graphs(capsys, tmp_path):
     assert run(capsys, "export", release, "--to", "graphml", "--out", release)[0] == 2
 
 
+@pytest.mark.slow
 def test_counting_a_tree_loads_no_networkx():
     code = (
         "import sys, recon\n"

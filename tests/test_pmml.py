@@ -399,6 +399,7 @@ def test_hostile_and_foreign_files_are_refused(text, why):
     assert time.process_time() - begun < 30
 
 
+@pytest.mark.slow
 def test_a_wide_tree_is_read_in_time():
     nodes = "".join(
         f'<Node recordCount="2"><SimplePredicate field="x" operator="lessOrEqual" value="{i}"/>'
@@ -446,6 +447,7 @@ def fuzz(rounds):
         assert time.process_time() - begun < 30
 
 
+@pytest.mark.slow
 def test_mutated_files_are_refused_or_read():
     fuzz(300)
 

@@ -66,6 +66,7 @@ def located(files):
     return recon.positions(release, truth=pd.read_csv(files["truth"]))
 
 
+@pytest.mark.slow
 def test_one_line_per_position_and_attribute(located, files):
     truth = pd.read_csv(files["truth"])
     assert list(located.columns) == ["position", "attribute", "low", "high", "exact", "values"]
@@ -98,6 +99,7 @@ def test_the_truth_is_inside_and_labels_are_proved(located, files):
     assert beside["mean_error"] < beside["mean_error_marginals"]
 
 
+@pytest.mark.slow
 def test_another_order_is_told(files):
     release = recon.load(files["forest"])
     found = recon.positions(release, truth=pd.read_csv(files["truth"]).iloc[::-1])
@@ -230,6 +232,7 @@ def test_json_has_the_same_keys(files, capsys, tmp_path):
     assert found["labels_known"] == sum(line["exact"] for line in labels)
 
 
+@pytest.mark.slow
 def test_wrong_usage_and_bad_files(files, capsys, tmp_path):
     assert run(capsys, "positions", files["forest"], "--learner", "gradient")[0] == 2
     assert run(capsys, "positions", files["forest"], "--out", files["forest"])[0] == 2
@@ -246,6 +249,7 @@ def test_wrong_usage_and_bad_files(files, capsys, tmp_path):
     assert run(capsys, "positions", files["forest"], "--ranges", str(ranges))[0] == 0
 
 
+@pytest.mark.slow
 def test_what_is_known_is_printed_when_the_time_is_up(files, capsys):
     code, out, _ = run(capsys, "positions", files["forest"], "--time", "0")
     assert code == 4
@@ -601,6 +605,7 @@ def test_a_world_of_a_default_forest_meets_its_trees(files, capsys):
         assert line["low"] <= value <= line["high"] if line["values"] is None else value in line["values"]
 
 
+@pytest.mark.slow
 def test_rows_looked_at_in_pieces_have_the_same_bits_and_are_charged(files, monkeypatch):
     """All rows of a tree at once took 350 MB of a forest of 10,000 rows; what is left for them counts while it is."""
     limits = Limits(seconds=60.0)

@@ -438,6 +438,7 @@ def test_counts_that_are_far_from_the_number_of_rows(off):
     assert gone == abs(off)
 
 
+@pytest.mark.slow
 def test_a_thousand_cells_agree_with_powers_of_one():
     cells, n = 512, 6_000
     found = _posterior([Term(laplace(10.25, 1.5), 9)] * cells, (n, n))
@@ -459,6 +460,7 @@ def test_a_thousand_cells_agree_with_powers_of_one():
     assert found.remainder < 1e-9
 
 
+@pytest.mark.slow
 @examples(60)
 @given(st.integers(1, 900), st.integers(1, 900), st.integers(0, 10**6))
 def test_products_of_matrices_convolve(out, short, seed):
@@ -470,6 +472,7 @@ def test_products_of_matrices_convolve(out, short, seed):
 # ---------------------------------------------------------------- what differential privacy promises
 
 
+@pytest.mark.slow
 @examples(40)
 @given(st.data(), st.sampled_from([0.1, 0.5, 1.0, 3.0]))
 def test_odds_of_a_named_row_move_by_at_most_twice_epsilon(data, epsilon):
@@ -489,6 +492,7 @@ def test_odds_of_a_named_row_move_by_at_most_twice_epsilon(data, epsilon):
         close(odds[s], p)
 
 
+@pytest.mark.slow
 @examples(40)
 @given(st.integers(0, 10**9), st.sampled_from([0.01, 0.1, 1.0]))
 def test_odds_of_a_named_row_in_many_cells(seed, epsilon):

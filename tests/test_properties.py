@@ -117,6 +117,7 @@ def test_propagation_and_relaxation_are_sound(seed):
         assert relaxation.bound(coefs, True, Limits()) >= values.max()
 
 
+@pytest.mark.slow
 @examples(60)
 @given(SEEDS)
 def test_what_is_refuted_has_no_dataset(seed):
@@ -242,6 +243,7 @@ def held(layout, words, rows):
     return out
 
 
+@pytest.mark.slow
 @examples(100)
 @given(layouts())
 def test_pieces_are_the_boxes_they_come_from(problem):
@@ -280,6 +282,7 @@ def test_split_and_minus(problem):
     assert sum(map(int, layout.sizes(left))) == sum(z for z, f in zip(sizes, free, strict=True) if f)
 
 
+@pytest.mark.slow
 @examples(60)
 @given(layouts(), SEEDS)
 def test_split_by_sets_of_parts(problem, seed):
@@ -314,6 +317,7 @@ def leaves(layout, rng, box=None, depth=3):
     return [leaf for side in sides for leaf in leaves(layout, rng, side, depth - 1)]
 
 
+@pytest.mark.slow
 @examples(100)
 @given(layouts(), SEEDS)
 def test_a_covering_meets_pieces_where_they_share_a_row(problem, seed):
@@ -424,6 +428,7 @@ def by_state(graph, every):
     return [every[(sums == total).all(axis=1)] for total in graph.totals]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("keep", [False, True])
 @examples(50)
@@ -490,6 +495,7 @@ def test_passes_in_logarithms_are_shares_of_weight(keep, data, seed):
         assert rows == pytest.approx({c: float(gains @ group[:, c]) for c in chosen}, abs=1e-9)
 
 
+@pytest.mark.slow
 @examples(60)
 @given(components(), SEEDS)
 def test_draws_have_the_right_support(part, seed):

@@ -163,6 +163,7 @@ def test_width_one_list_captures_powers_of_two(d):
     assert m.dist is not None
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(1, 2000), st.integers(1, 70), st.sampled_from(["assigned", "ordered", "multiset"]))
 def test_a_release_that_says_nothing_has_dist_g_one(n, d, convention):
@@ -225,6 +226,7 @@ def test_log2_of_small_answers_does_not_cancel():
     assert exact.log2_multisets(2**5000, 3) == pytest.approx(15000 - math.log2(6), rel=1e-15)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(1, 80), st.integers(0, 60))
 def test_factors_are_exact(counts, size, count):

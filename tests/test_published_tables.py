@@ -118,6 +118,7 @@ def test_memory_is_estimated_from_live_cells():
         system_of(encoded(cases.published("itemsets_0002")).statements, Limits(memory=1 << 20))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("form", ["table", "trees", "csv"])
 def test_cross_tables_say_the_same_in_every_form(form, tmp_path):

@@ -171,6 +171,7 @@ def test_a_large_release_is_read_in_its_bounds(tmp_path):
     assert wide[1] < base[1] + 30 * path.stat().st_size  # 46 times where every node is an object with a dict
 
 
+@pytest.mark.slow
 def test_a_command_has_one_budget_for_all_its_files(tmp_path, capsys, monkeypatch):
     table = tmp_path / "people.csv"
     table.write_text("a,b,c\n" + "0,1,0\n" * 60_000)
@@ -297,6 +298,7 @@ def test_a_count_of_400_digits_is_refused_for_what_it_is(tmp_path):
     assert inspect(tree).findings[0].level == "high"
 
 
+@pytest.mark.slow
 def test_reading_and_questions_draw_on_one_account(tmp_path):
     """What reading took is neither there for a question, nor is its work; with the release it is given back."""
     path = GOLDEN.parents[1] / "examples" / "releases" / "compas_forest.json"
@@ -408,6 +410,7 @@ def test_numbers_beyond_all_floats_are_no_values(tmp_path, attribute):
         read_domain(str(path))
 
 
+@pytest.mark.slow
 def test_texts_of_a_parquet_file_are_texts(tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq

@@ -328,6 +328,7 @@ def test_a_schedule_of_what_cannot_be_drawn_is_not_tried(tmp_path: Path) -> None
     assert all("exact counts of one tree or list" in one["note"] and one["outcome"] is None for one in drawn)
 
 
+@pytest.mark.slow
 def test_remedy_merges_until_the_pair_meets_the_policy(tmp_path: Path, run: Any) -> None:
     """What is written is audited beside the earlier version; without one it is refused, and so is what never meets."""
     march, april = _many(tmp_path)

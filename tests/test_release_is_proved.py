@@ -89,6 +89,7 @@ def test_nothing_that_bound_or_attribute_prove_is_released(batch):
             assert safety_cases.proved_by_bound(case) == [], f"seed {seed}: {case}"
 
 
+@pytest.mark.slow
 def test_the_harness_notices_a_false_release(monkeypatch):
     case = safety_cases.Case(0, "join", SUBTRACTED, {"smallest_group": 10}, [None] * 500)
     met = ("release", {"smallest_group": "met"})

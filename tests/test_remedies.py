@@ -138,6 +138,7 @@ def test_without_counts_everything_is_left() -> None:
     assert "commonest" in note
 
 
+@pytest.mark.slow
 def test_files_without_stored_findings_are_a_line_of_their_own(tmp_path: Path) -> None:
     """What can be taken out of a file changes what the policy says of stored findings, and no figure."""
     x, y = rows_of_numbers()

@@ -414,6 +414,7 @@ def test_rows_are_shown_only_where_they_were_asked_for():
         assert "town = Quedlinburg" in form(document).replace("\\", "")
 
 
+@pytest.mark.slow
 def test_long_lists_fold_and_say_how_many_there_are():
     read = Read(page(documents.large()))
     assert "The other 975" in read.text

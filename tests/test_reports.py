@@ -154,6 +154,7 @@ def regression(counts, totals, **more):
     return {"recon": 1, "domain": domain, "models": models, **more}
 
 
+@pytest.mark.slow
 def test_a_leaf_of_one_row_publishes_its_target_and_no_class():
     report = recon.audit(encoded(regression([1, 2], [55, 40])))
     lines = dict(report.sections())[SAID]
@@ -279,6 +280,7 @@ def test_bounds_in_words(found, of, line):
     assert bound_line(answer, of) == f"{line}   [ordered; exact]"
 
 
+@pytest.mark.slow
 def test_a_mean_that_no_time_is_left_for_is_bounded_by_the_domain(tmp_path, capsys):
     release = regression([2, 2], [55, 100])
     exact = recon.bound(encoded(release), {"a": 0}, "y")

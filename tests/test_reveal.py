@@ -141,6 +141,7 @@ def test_every_test_set_is_judged(frame):
     assert copies["members_both"] == sum(n in outside for n in number[member].tolist())
 
 
+@pytest.mark.slow
 def test_a_global_point_has_all_attacks_or_their_reasons(frame, fast):
     found = EXPERIMENT.run(point("global", "TREPAN-RF"), frame, Limits())
     kinds = pd.DataFrame(found).groupby("kind").size()
@@ -154,6 +155,7 @@ def test_a_global_point_has_all_attacks_or_their_reasons(frame, fast):
     pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(again))
 
 
+@pytest.mark.slow
 def test_a_local_point_has_ensembles_of_every_size(frame, fast):
     found = EXPERIMENT.run(point("local", "LORE-RF", shadow="noise", explanations=4), frame, Limits())
     attacks = pd.DataFrame([row for row in found if row["kind"] == "attack"])

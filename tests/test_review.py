@@ -90,6 +90,7 @@ def late():
     return Limits(seconds=20.0, started=time.monotonic() - 20.0)
 
 
+@pytest.mark.slow
 def test_certain_verdicts_of_bags_are_proved_when_the_time_is_up():
     """Brute force over every dataset that some bags explain; what is proved late is proved soundly."""
     rng, proved = random.Random("late proofs"), Counter()

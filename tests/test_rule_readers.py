@@ -549,6 +549,7 @@ def dl85_thing(tree, **more):
     return Thing(Name("pydl85", "DL85Classifier"), "newobj", state=state | more)
 
 
+@pytest.mark.slow
 def test_the_number_of_rows_is_stated_only_where_it_is_certain():
     right = known = 0
     for seed in range(3_000):
@@ -681,6 +682,7 @@ def fuzz(number):
     assert all(found)
 
 
+@pytest.mark.slow
 def test_mutated_objects_are_read_or_refused():
     fuzz(1_500)
 
@@ -690,6 +692,7 @@ def test_many_mutated_objects_are_read_or_refused():
     fuzz(30_000)
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_nodes_is_no_hang():
     deep = {"value": 0, "error": 0}
     for _ in range(3_000):
@@ -791,6 +794,7 @@ def test_printed_thresholds_of_streed_are_off_by_no_more_than_said():
             assert abs(Fraction(value) - exact(test.high)) <= streed_text._printed_off(test.high)
 
 
+@pytest.mark.slow
 def test_mutated_texts_of_streed_are_read_or_refused():
     readers = {"dot": streed_text.read_streed_dot, "txt": streed_text.read_streed_text}
     found = []

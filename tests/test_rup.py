@@ -108,6 +108,7 @@ def test_a_proof_under_an_assumption_refutes_nothing():
     assert accepted([(1, 2), (-1, 2), (-2,)], ["2 0", "0"])
 
 
+@pytest.mark.slow
 def test_real_proofs_pass_and_broken_ones_do_not():
     rng, passed, weaker = random.Random(4), 0, 0
     while passed < 60:
@@ -130,6 +131,7 @@ def test_real_proofs_pass_and_broken_ones_do_not():
     assert weaker > 100
 
 
+@pytest.mark.slow
 def test_dropped_and_changed_lines_are_found_out():
     """What still passes is a proof by the naive rule; enough do not pass."""
     rng, wrong, right = random.Random(8), 0, 0
@@ -202,6 +204,7 @@ def test_malformed_formulas_and_formulas_refuted_at_once():
         check([(1, 2), (-1, 2), (-1, -2)], ["1 2 0", "c", "1 0", "0"])
 
 
+@pytest.mark.slow
 def test_contradictory_releases_are_refuted_with_proofs_that_dratify_accepts_too():
     dratify, rng, found = extra("dratify"), random.Random("refuted"), 0
     while found < 20:

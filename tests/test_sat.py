@@ -52,6 +52,7 @@ def test_models_and_proofs_of_random_releases():
     assert satisfy(lowered, Limits(), proof=False).proof is None
 
 
+@pytest.mark.slow
 def test_worlds_are_judged_statement_by_statement():
     """`broken` against the evaluation of the contract suite, on rows that may break anything."""
     rng, right, wrong = random.Random(6), 0, 0

@@ -105,6 +105,7 @@ def test_workers_hear_that_nobody_waits_any_longer(scheduler, tmp_path):
     cases.after(folder, lambda: len(list(tmp_path.glob("heard-*"))) == 2)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_on_the_way(scheduler, tmp_path, capfd):
     """Nothing is lost and nothing comes twice: the piece of the worker that is killed is done again by the other."""
     folder = str(tmp_path)

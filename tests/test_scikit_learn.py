@@ -140,6 +140,7 @@ def test_every_leaf_of_a_forest_counts_the_rows_that_reach_it(family, seed, n, d
         assert leaves == model.apply(others.drop(columns="y"))[:, t].tolist()
 
 
+@pytest.mark.slow
 def test_forests_that_are_not_read_say_why():
     frame = random_frame(np.random.default_rng(0), 40)
     domain, x, y = Domain.from_frame(frame, label="y"), frame.drop(columns="y"), frame["y"]
@@ -156,6 +157,7 @@ def test_forests_that_are_not_read_say_why():
         recon.encode(ensemble.RandomForestClassifier(bootstrap=False), domain)
 
 
+@pytest.mark.slow
 def test_a_forest_of_full_grown_trees_is_encoded_quickly(data):
     frame = pd.read_csv(data("compas14.csv.gz"))
     x, y = frame.iloc[:, :-1], frame.iloc[:, -1]

@@ -303,6 +303,7 @@ def test_earlier_releases_are_judged_together(served):
     assert json.loads(served.ask("GET", f"jobs/{job}/result.json")[2])["adds"] is not None
 
 
+@pytest.mark.slow
 def test_the_server_says_why_it_cannot_begin(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")

@@ -136,6 +136,7 @@ def test_what_no_engine_settles_leaves_the_counts(says):
     assert asked
 
 
+@pytest.mark.slow
 def test_the_true_rows_keep_leaf_values_and_others_break_them():
     release = load()
     assert violations(release, frame()) == []

@@ -65,6 +65,7 @@ def check(part, asked):
     assert {tuple(z.tolist()) for z in search.solutions} == every_solution(part)
 
 
+@pytest.mark.slow
 def test_a_proof_that_is_too_much_work_is_none(monkeypatch):
     extra("flint")
     monkeypatch.setattr(short, "MAX_NODES", 3)
@@ -87,6 +88,7 @@ def measured(tmp_path_factory):
     return rows, path
 
 
+@pytest.mark.slow
 def test_labels_of_known_rows_follow_from_means_and_variances(measured):
     extra("flint")
     rows, path = measured
@@ -114,6 +116,7 @@ def test_labels_of_people_with_thirty_measurements_are_certain(people, tmp_path)
     assert found.label.tolist() == labels
 
 
+@pytest.mark.slow
 def test_equations_that_follow_from_others_are_left_out_and_contradictions_found():
     extra("flint")
     rng = np.random.default_rng(5)

@@ -131,6 +131,7 @@ def test_within_against_brute_force(way: str) -> None:
     run_each(way, check)
 
 
+@pytest.mark.slow
 def test_within_when_the_diagrams_were_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture_counts, "SPLIT_TERMS", 0)
 
@@ -420,6 +421,7 @@ def test_below_is_uniform_beyond_64_bits() -> None:
     assert below(1, rng) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says how much a process maps")
 def test_a_diagram_has_room_for_its_thread():
     """A command limits the addresses of its process; a manager whose thread finds none would end the process."""

@@ -104,6 +104,7 @@ def test_files_are_read_side_by_side(run, handed_out):
     assert handed_out["read_apart"] == 2
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_is_said_in_the_same_words(run, handed_out, tmp_path):
     wrong = tmp_path / "wrong.json"
     wrong.write_text("{", encoding="utf-8")
@@ -124,6 +125,7 @@ def test_components_are_counted_side_by_side(run, handed_out, tmp_path):
 MEMORY = 48 * 1_100  # bytes: all counties have 1,048 edges, the largest 574, more than half of them
 
 
+@pytest.mark.slow
 def test_a_component_too_large_for_its_part_of_the_memory_is_counted_with_all_of_it(handed_out, monkeypatch, tmp_path):
     release = recon.load(margins(tmp_path / "margins.json", PEOPLE, VALUES))
     replies = []

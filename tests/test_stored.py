@@ -650,6 +650,7 @@ def test_edits_reach_the_real_library(fitted):
         write_pickle(np.array([None]), 4)
 
 
+@pytest.mark.slow
 def test_same_sees_every_difference():
     one = [1, 2.0, "a", (b"x", None), {"k": [np.arange(3)]}, Thing(Name("a", "B"), "newobj", state={"x": 1})]
     assert _same(

@@ -29,6 +29,7 @@ def targets(release):
     return label.exact.tolist(), [float(low) for low in label.low]
 
 
+@pytest.mark.slow
 def test_every_target_is_told_by_position(truth):
     release = recon.load(FOREST, domain=recon.Domain.from_frame(truth, label="target"))
     assert violations(release, truth) == []
@@ -43,6 +44,7 @@ def test_what_else_is_known_by_position_is_joined(truth):
         recon.positions(release, known=known.assign(target=known.target.iloc[::-1].to_numpy()))
 
 
+@pytest.mark.slow
 def test_a_release_file_keeps_them(truth, tmp_path, capsys):
     copy = tmp_path / "copy.json"
     assert run(capsys, "convert", FOREST, "--domain", ROWS, "--out", copy)[0] == 0
@@ -59,6 +61,7 @@ def test_a_release_file_keeps_them(truth, tmp_path, capsys):
         assert said in told
 
 
+@pytest.mark.slow
 def test_the_remedy_does_not_promise_what_stays(truth, capsys):
     release = recon.load(FOREST, domain=recon.Domain.from_frame(truth, label="target"))
     said = "\n".join(audit_lines(position_results(release), None))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gzip
 import json
 import os
@@ -17,7 +16,6 @@ from pathlib import Path
 import pytest
 import report_documents as documents
 from extras import run
-from sources import SOURCES, nodes_of
 from typer.main import get_command
 
 from recon.cli.app import app
@@ -262,42 +260,6 @@ def test_nothing_is_installed_by_a_name_that_nobody_holds():
     named = re.findall(r"installing\([\"'](\w+)[\"']\)|'\.\[([\w,]+)\]'", said)
     assert len(named) > 15
     assert {one for pair in named for one in "".join(pair).split(",")} <= set(extras)
-
-
-# What is said in free text
-
-
-def _texts():
-    """Yield file, line and text of every string of the sources; what is filled in stands as X."""
-    for path in SOURCES:
-        nodes = nodes_of(path)
-        named = {one.value for one in nodes if isinstance(one, ast.Expr)}  # docstrings are for developers
-        left_out = named | {part for one in nodes if isinstance(one, ast.JoinedStr) for part in ast.walk(one)}
-        for one in nodes:
-            if isinstance(one, ast.JoinedStr):
-                text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in one.values)
-            elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in left_out:
-                text = one.value
-            else:
-                continue
-            yield path.relative_to(ROOT), one.lineno, text
-
-
-def test_commands_in_messages_exist_with_their_options():
-    """A command that a message names is one, and takes the options that stand behind it."""
-    commands = get_command(app).commands
-    tried = 0
-    for path, line, text in _texts():
-        for found in re.finditer(r"\brecon ([a-z-]+)((?: (?:--[a-z-]+|[A-Z][\w.]*|[a-z_]+\.\w+|preset:\w+))*)", text):
-            name, words = found.group(1), found.group(2).split()
-            if name not in commands:
-                assert not [word for word in words if word.startswith("--")], f"{path}:{line}: {found.group()}"
-                continue
-            known = {one for param in commands[name].params for one in param.opts}
-            unknown = {word for word in words if word.startswith("--")} - known
-            assert not unknown, f"{path}:{line}: {found.group()}: {unknown}"
-            tried += 1
-    assert tried > 60
 
 
 def _told(text):

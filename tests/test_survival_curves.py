@@ -137,6 +137,7 @@ def test_six_digits_of_a_curve_give_deaths_and_people_at_risk(digits, known, tmp
     assert exact == known
 
 
+@pytest.mark.slow
 def test_standard_errors_tell_more(tmp_path):
     left = (WHAS["n.risk"] - WHAS["n.event"]).replace(0, np.nan)
     spread = (WHAS["n.event"] / (WHAS["n.risk"] * left)).cumsum() ** 0.5
@@ -224,6 +225,7 @@ def test_intervals_of_a_life_table_hold_each_time_once(name, tmp_path):
     assert alone.all[alone.place["time"]].step == 1
 
 
+@pytest.mark.slow
 def test_a_workspace_with_one_object_is_read_as_the_object():
     """save(f, file="survfit.RData") of the same people without groups, written by R 4.2."""
     frame = pd.read_csv(CORPUS / "survfit_rows.csv")

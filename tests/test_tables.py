@@ -148,6 +148,7 @@ TOTALS = st.lists(st.lists(st.integers(0, 3000), min_size=2, max_size=4), min_si
 MANNERS = {"en": (",", ","), "de": (".", ";"), "fr": ("\u00a0", ";"), "ch": ("'", ","), "plain": ("", ",")}
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(TOTALS, st.sampled_from(sorted(MANNERS)), st.sampled_from([1, 3, 5, 10]), st.randoms(use_true_random=False))
 def test_the_true_counts_are_never_excluded(rows, manner, base, rng):

@@ -264,6 +264,7 @@ CHANGES = [{"distance": [0, 2]}, {"distance": [10, 10]}, {"distance": [True, 4]}
            {"release": ["0"]}, {"x": "AAAA"}, {"x": ""}, {"rows": "eJxj"}, {"rows": 3}]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_certificates_of_widths_are_verified_and_forged_ones_refused(tmp_path):
     """By own tables the street's people may be swapped; the town's own count of x1 leaves less. All by commands."""
     result = run(tmp_path, OPEN, "--schema", "both", "--proofs", "--json", command="variability")
@@ -347,6 +348,7 @@ def test_noise_that_leaves_too_much_open_is_refused(monkeypatch):
         variability(small_tables(), noise=TriedNoise.parse("laplace:1"))
 
 
+@pytest.mark.slow
 def test_noise_and_suppression_in_one_command(tmp_path):
     """With noise on a table areas are at least as open as with its counts, at most as without it."""
     asked = ["--without", "B", "--noise", "discrete_gaussian:1/2", "--seed", "3", "--schema", "both"]

@@ -180,6 +180,7 @@ def test_what_the_asker_knows_bounds_what_is_open():
     assert wrong.failed
 
 
+@pytest.mark.slow
 def test_hidden_weights_are_a_contradiction():
     """Weights break the figures left over: nothing is said of anybody, and why."""
     for seed in range(10):

@@ -420,6 +420,7 @@ def test_corels_forms():
         read_corels_text("if [a]:\n  y = True\nelse\n  y = False\nif [b]:\n  y = True\n")
 
 
+@pytest.mark.slow
 def test_corels_statements_hold_for_majority_lists():
     """Random rules on random rows, labels by majority: what is read of the list without counts is true."""
     rng = np.random.default_rng(3)

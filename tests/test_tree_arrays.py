@@ -132,6 +132,7 @@ def test_leaves_are_the_boxes_of_their_paths(nodes):
     assert block.low.tolist() == block.high.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.lists(st.integers(1, 500), min_size=65, max_size=90, unique=True), st.booleans())
 def test_leaves_of_many_thresholds_are_the_boxes_of_their_paths(numbers, bounded):

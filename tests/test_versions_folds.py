@@ -82,6 +82,7 @@ def _tables(made: Any) -> list[str]:
     return [m.dataset for m in recon.encode(made, DOMAIN).models if isinstance(m, Table)]
 
 
+@pytest.mark.slow
 def test_figures_of_columns_are_of_the_rows_that_their_step_saw() -> None:
     """A scaler in front of all fits saw all rows, one inside of a fit the rows of this fit alone."""
     fits = ["fit 1", "fit 2", "fit 3"]

@@ -302,6 +302,7 @@ def test_a_result_says_what_its_certificate_does(tmp_path: Path, run: Any) -> No
     assert "1 of 1 certificates verified" in run("verify", result, "--certificates", folder).stdout
 
 
+@pytest.mark.slow
 def test_one_of_twins_is_known_by_its_values() -> None:
     """Which of two equal rows left no file says; what its values are both say."""
     people = _people(30, 4)
@@ -313,6 +314,7 @@ def test_one_of_twins_is_known_by_its_values() -> None:
     assert "2 positions of before are possible (11, 12); these rows are alike" in found.sentences()[0]
 
 
+@pytest.mark.slow
 def test_shuffled_rows_are_compared_without_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """No alignment is left: the question goes to unordered rows, and what they leave open is said beside the reason."""
     people = _people(40, 5)

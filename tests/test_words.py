@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from sources import ROOT, SOURCES, nodes_of
+from typer.main import get_command
 
 import recon
+from recon.cli.app import app
 
-ROOT = Path(__file__).parent.parent
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))])
-SOURCES = sorted(path for room in ("recon", "encoders", "solvers") for path in (ROOT / room).rglob("*.py"))
 LOST = {  # what is not written any more -> what is
     r"\bpin(s|ned)? (\w+ )?down\b": "fully known, fully reveals",
     r"\b(known wholly|wholly known)\b": "fully known",
@@ -36,9 +37,9 @@ LOST = {  # what is not written any more -> what is
 
 def _printed(path):
     """Yield the texts of a module that are no docstrings, with their line; parts of formatted ones by themselves."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = nodes_of(path)
+    notes = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes:
             yield node.lineno, node.value
 
@@ -59,8 +60,7 @@ def _shown():
     """Yield the docstrings that people read: of commands (`--help`) and of public names (the page of the interface)."""
     for path in SOURCES:
         if (ROOT / "recon" / "cli") in path.parents:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            defined = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            defined = [node for node in nodes_of(path) if isinstance(node, ast.FunctionDef)]
             yield from ((path, ast.get_docstring(node) or "", node.lineno) for node in defined)
     for name in set(recon.__all__) - {"__version__"}:
         thing = getattr(recon, name)
@@ -108,3 +108,36 @@ def test_a_lost_word_is_seen(tmp_path):
     assert [text for _, text in _printed(module)] == [" people pinned down: "]
     assert "Given back `" in _prose(page)
     assert "whoever" not in _prose(page)
+
+
+def _whole_texts():
+    """Yield file, line and text of every string of the sources; what is filled in stands as X."""
+    for path in SOURCES:
+        nodes = nodes_of(path)
+        named = {one.value for one in nodes if isinstance(one, ast.Expr)}  # docstrings are for developers
+        left_out = named | {part for one in nodes if isinstance(one, ast.JoinedStr) for part in ast.walk(one)}
+        for one in nodes:
+            if isinstance(one, ast.JoinedStr):
+                text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in one.values)
+            elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in left_out:
+                text = one.value
+            else:
+                continue
+            yield path.relative_to(ROOT), one.lineno, text
+
+
+def test_commands_in_messages_exist_with_their_options():
+    """A command that a message names is one, and takes the options that stand behind it."""
+    commands = get_command(app).commands
+    tried = 0
+    for path, line, text in _whole_texts():
+        for found in re.finditer(r"\brecon ([a-z-]+)((?: (?:--[a-z-]+|[A-Z][\w.]*|[a-z_]+\.\w+|preset:\w+))*)", text):
+            name, words = found.group(1), found.group(2).split()
+            if name not in commands:
+                assert not [word for word in words if word.startswith("--")], f"{path}:{line}: {found.group()}"
+                continue
+            known = {one for param in commands[name].params for one in param.opts}
+            unknown = {word for word in words if word.startswith("--")} - known
+            assert not unknown, f"{path}:{line}: {found.group()}: {unknown}"
+            tried += 1
+    assert tried > 60

@@ -507,7 +507,8 @@ def ready_to_call(functions: Iterable[Any], limits: Limits) -> bool:
     every = list(functions)
     for one in every:
         one.limits = limits
-    return limits.seconds is None or limits.seconds >= COMPILING or all(one.before() for one in every)
+    given = math.inf if limits.seconds is None else limits.seconds
+    return given >= COMPILING or all(one.before() for one in every)
 
 
 T = TypeVar("T")
