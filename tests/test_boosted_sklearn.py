@@ -430,6 +430,7 @@ CATEGORIES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", CATEGORIES, ids=str)
 def test_categories_of_histogram_boosting_are_those_of_the_rows(how):
     frame = people()

@@ -150,6 +150,7 @@ def test_gains_looked_up_together_are_the_gains(law):
         assert (gains.values(np.arange(len(some)), outside) == -np.inf).all()
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", batches(18, 18))
 def test_one_noisy_partition_is_solved_directly(seed, monkeypatch):
     monkeypatch.setattr(denoised, "relax", None)  # nothing else is asked

@@ -125,6 +125,7 @@ def test_components_parity_and_searches_against_all_pairs():
     assert 0 < evens < 25
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("paired", [0, widths.MAX_PAIRED])
 def test_multipliers_are_bounds_whatever_they_are(paired, monkeypatch):
     """Any whole numbers in place of the solver's multipliers bound all pairs; what the solver gave is mostly sharp."""

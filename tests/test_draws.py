@@ -86,6 +86,7 @@ def as_parts(got, rows):
     return np.array(out, dtype=np.int64)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(24))
 def test_the_likelihood_is_the_share_of_all_bags(seed):
     """Every bag of some rows is drawn: how many give the counts is c! / Π c_l! times the product of the ways."""
@@ -143,6 +144,7 @@ def likelihoods(got, seed, limits=None):
     return log_likelihood(got, start), log_likelihood(got, rows)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_worlds_are_worlds_and_no_less_likely_than_where_they_start(seed, monkeypatch):
     monkeypatch.setattr(likely, "MOVES", 1 << 8)

@@ -483,6 +483,7 @@ STRIPPED = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("one", STRIPPED, ids=lambda one: one[0].rpartition(".")[2])
 def test_a_copy_predicts_the_same_without_the_findings(one, tmp_path):
     model = fitted(one[0], **one[1])

@@ -39,6 +39,7 @@ def drawn(seed):
     return frame, int(rng.integers(1, max(2, n // 3)))
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(30))
 def test_the_true_rows_are_never_excluded(seed, tmp_path):
     frame, least = drawn(seed)

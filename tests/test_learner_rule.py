@@ -103,6 +103,7 @@ def test_bits_are_those_of_all_data_sets(seed, which):
     assert sum(part.bits[0] for part in found.by_column) == pytest.approx(true, abs=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("seed", "which"), CASES[::3])
 def test_figures_beside_are_those_of_all_data_sets(seed, which):
     """Without what leaves say, and where every seed must choose the tree."""
@@ -118,7 +119,7 @@ def test_figures_beside_are_those_of_all_data_sets(seed, which):
         assert found.strict == (-math.inf, -math.inf)
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("seed", "which"), CASES)
 def test_verdicts_are_those_of_all_data_sets(seed, which):
     """Every profile, whole or partial: nothing certain or impossible that is not; single cells are sharp."""

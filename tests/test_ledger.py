@@ -134,6 +134,7 @@ SORTS = {  # of values that pickles have in lists: no sort is one that the walk 
 }  # fmt: skip
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("sort", SORTS)
 def test_values_of_every_sort_are_told_wherever_they_hang(sort, outputs):
@@ -472,7 +473,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.sampled(72)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("path", MODELS, ids=lambda p: p.name)
 def test_honest_models_hold_nothing_unknown(path):
     assert [(f.path, f.what) for f in inspect(path).findings if f.level == "unknown"] == []
@@ -526,7 +527,7 @@ def test_sentences_of_private_learners_are_known_and_as_their_sources_have_them(
     assert own_texts(content) == [said]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_hidden_in_honest_files_are_told(kind):
     for seed in range(17):  # `make safety` draws 5,000

@@ -57,7 +57,7 @@ def check(seed):
     return found.exact
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(60))
 def test_intervals_are_those_of_all_data_sets(seed):
     check(seed)

@@ -541,6 +541,7 @@ def test_what_one_respondent_has_in_two_cells_is_no_disclosure():
     assert not len(pattern_of_totals(asked, Limits()).attackable)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_patterns_made_cell_by_cell_leave_nobody_inside_anything(seed):
     """The same check by the linear programs alone: each respondent's cell shown, every sensitive cell audited."""

@@ -59,7 +59,7 @@ def test_a_tree_is_gated_and_mended(tmp_path):
     assert gate.returncode == 0, gate.stdout
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("words", "package"),
     [

@@ -346,6 +346,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples" / "releases"
 LISTED = 5_000  # solutions of a model by rows of an example that are listed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name",
     [
@@ -452,6 +453,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("seed", "convention"), LARGE)
 def test_many_worlds_are_enumerated_by_ortools_and_pysat(seed, convention):
     """Releases of every kind with 10^3 to 10^5 worlds: as many solutions as there are worlds by brute force."""

@@ -13,6 +13,7 @@ from mutants import ROOMS, TARGETS, explained, keyed, path_of, targets, why
 mutants_of = functools.cache(mutants.mutants_of)
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.module)
 def test_what_is_mutated_is_there(target):
     tree = ast.parse(path_of(target.module).read_text(encoding="utf-8"))

@@ -362,7 +362,7 @@ def test_the_model_that_was_read_is_no_second_one(judged, tmp_path):
         assert code == 0, out
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", OPEN)
 @pytest.mark.parametrize("file", UNEVALUATED)
 def test_leaf_values_that_were_not_evaluated(file, policy, judged):

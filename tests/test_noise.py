@@ -373,6 +373,7 @@ def integral(f, a, b):
     return (b - a) / 2 * math.fsum(f(x) * w for x, w in zip(at.tolist(), weights.tolist(), strict=True))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("scale", [F(1, 5), F(1), F(9, 2), F(8), F(33)])
 @pytest.mark.parametrize("name", NAMES)
 def test_probabilities_sum_to_one(name, scale):

@@ -184,6 +184,7 @@ def test_cells_are_joined_by_what_propagation_leaves(batch):
 # ---------------------------------------------------------------- GraphML
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("nodes", ["attributes", "cells"])
 @pytest.mark.parametrize("path", [*GOLDEN, *SMALL], ids=lambda p: p.stem)
 def test_graphml_reads_back_the_same(path, nodes, tmp_path):

@@ -63,6 +63,7 @@ def stored(tmp_path, model, name="model.pkl"):
     return str(path)
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("seed", batches(2, 60))

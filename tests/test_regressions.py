@@ -51,6 +51,7 @@ def test_as_many_data_sets_as_there_are_by_brute_force(tmp_path):
     assert recon.count(release, "multiset").value == same > 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("digits", [4, 5, 6, 8])
 def test_every_pair_of_columns_is_counted_exactly_from_so_many_digits(digits, tmp_path, data):
     data("compas14.csv.gz")

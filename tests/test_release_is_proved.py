@@ -52,6 +52,7 @@ def test_a_group_of_several_cells_is_found_though_no_cell_of_it_is_certain():
     assert plain_groups.least_group(worlds.every_world()) == 2
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("seed", range(40))
 def test_programs_listing_and_brute_force_agree(seed):
     release, _ = oracle_coupled.random_coupled(random.Random(seed), ("tree", "forest", "rule_list", "rule_set"))

@@ -190,6 +190,7 @@ def paths_of(value, path=()):
         yield from paths_of(one, (*path, key))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("form", ["txt", "md", "html", "json", "sarif", "junit"])
 @pytest.mark.parametrize("made", ["full", "stored_only", "open_bounds"])
 def test_what_may_be_left_out_is_missed_by_no_format(form, made):

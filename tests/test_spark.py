@@ -159,6 +159,7 @@ def one_more(frame):
     return frame.assign(impurityStats=stats, rawCount=frame.rawCount.where(frame.index != 2, frame.rawCount + 1))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("file", "settings", "error", "why"),
     [
@@ -259,6 +260,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("old", "new", "why", "error"), STEPS)
 def test_steps_that_make_columns_otherwise_are_refused(old, new, why, error, tmp_path):
     """Where no step numbers the values of a column, it is one of numbers."""

@@ -399,6 +399,7 @@ def everything(root):
     return things
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("folder", sorted({p.parent.name for p in golden("*/*.pkl")}))
 def test_files_of_the_real_libraries(folder):
     files = [p for p in golden(f"{folder}/*") if p.suffix in {".pkl", ".joblib", ".gz", ".skops"}]
@@ -611,6 +612,7 @@ def test_skops_archives_with_parts_left_out():
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("protocol", range(6))
 def test_a_rewritten_pickle_is_loaded_by_the_real_library(fitted, protocol):
     joblib = extra("joblib")

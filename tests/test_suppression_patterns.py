@@ -363,6 +363,7 @@ total,total,141
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["cheapest", "hypercube", "rounding", "adjustment"])
 def test_a_remedy_widens_what_it_hides_until_the_policy_is_met(tmp_path, monkeypatch, run, method):
     """Every hidden cell is so wide, further ones too; the audit of what is written says the same of the policy."""

@@ -97,6 +97,7 @@ def text_of(frame, seed):
     return events[["time", "survival", "std.err"]].assign(n=events["n.risk"]).drop(columns="n").round(digits), True
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("seed", batches(36, 360))
 def test_the_true_rows_are_never_excluded(seed, tmp_path):
     frame = drawn(seed)

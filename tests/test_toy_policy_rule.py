@@ -63,6 +63,7 @@ def judged(capsys, command, tmp_path, most):
     return ends
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("most", [0, 10_000])
 @pytest.mark.parametrize(
     "command",

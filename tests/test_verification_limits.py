@@ -125,6 +125,7 @@ def test_steps_far_beyond_64_bits_are_right_or_rejected(tmp_path):
         verifier.verify(NoWorld(), proof_from(proof))
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("odd", ODD, ids=[f"odd{i}" for i in range(len(ODD))])
 @pytest.mark.parametrize("where", ["over", "statement", "multiplier", "value", "block", "part", "at_most"])
 def test_odd_values_end_in_a_rejection(where, odd):

@@ -110,6 +110,7 @@ def _outside(found: AlignedRows, before: pd.DataFrame, after: pd.DataFrame) -> i
     return wrong
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 @pytest.mark.parametrize(("removed", "added"), [(1, 0), (0, 2), (2, 1)])
 def test_the_truth_is_never_excluded(seed: int, removed: int, added: int) -> None:

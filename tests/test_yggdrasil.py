@@ -22,6 +22,7 @@ from solvers.foundation.errors import ReconError
 CORPUS = Path(__file__).parent / "corpus"  # written by YDF 0.16
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "rows", "counts"),
     [
