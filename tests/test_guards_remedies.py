@@ -158,6 +158,8 @@ def test_a_file_is_stripped_whether_or_not_figures_are_known():
     for facts, outcome in ((None, None), ({"smallest_group": [2, 2]}, "violated")):
         (line,) = _stripped(blank_line(COUNTS), facts, asked)
         assert (line["kind"], line["setting"], line["outcome"]) == ("strip", gone, outcome)
+        first = next(one.path for one in stored.findings if one.removable)
+        assert line["note"].startswith(f"{gone} findings removed, counts unchanged: {first}, ")
 
 
 def test_only_predicted_labels_are_judged():

@@ -42,6 +42,7 @@ from recon.release.remediation.merging import merge_leaves
 from recon.release.remediation.pruning import links_of, pruned, shortened, with_models
 from recon.release.remediation.thresholds import Demands, demands_of, figures_of, shown_facts
 from solvers.engines.figures.partition import PartitionFigures
+from solvers.foundation.displayed import many
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.limits import STAGES, Limits
 from solvers.foundation.structures import BinaryTree
@@ -454,7 +455,8 @@ def _stripped(published: Line, facts: Mapping[str, Any] | None, asked: RemedyQue
     if not gone:
         return []
     kept = [replace(one, findings=tuple(f for f in one.findings if not f.removable)) for one in asked.stored]
-    note = f"{len(gone):,}findings removed, counts unchanged:  " + ", ".join(path for _, path in gone[:5])
+    shown = ", ".join([*(path for _, path in gone[:5]), *(["..."] if len(gone) > 5 else [])])
+    note = f"{many(len(gone), 'finding')} removed, counts unchanged: {shown}"
     words = "seeds and stored arrays taken out of the file"
     command = suggestion("inspect", [gone[0][0]], {"--strip": stripped_name(gone[0][0])})
     line = {**published, "remedy": words, "kind": "strip", "setting": len(gone), "seconds": 0.0, "note": note}
