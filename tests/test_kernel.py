@@ -779,6 +779,17 @@ def test_boxes_of_attributes_of_any_width_come_back_from_their_words():
         assert layout.parts(words, k).tolist() == layout.parts_of(words[:, layout.span(k)], k) == wanted
 
 
+def test_more_than_sixty_four_boxes_are_met():
+    layout, rng = WordLayout(WIDE), random.Random(1)
+    words, masks = pieces(rng, layout, 20)
+    leaves = [Box(((0, 1 << part),)) for part in range(130)]
+    alive = np.array([[rng.random() < 0.5 for _ in leaves] for _ in words])
+    piece, leaf = Covering(layout, Boxes.of(leaves)).meet(words, pack_rows(alive))
+    wanted = [(i, j) for i, mask in enumerate(masks) for j in range(130) if alive[i][j] and mask[0] >> j & 1]
+    assert sorted(zip(piece.tolist(), leaf.tolist(), strict=True)) == wanted
+    assert wanted[-1][1] > 64
+
+
 GRID = [Box(((0, 1 << a), (1, b))) for a in (0, 64, 129) for b in (1, 6)]
 EVERYTHING = Box()
 
