@@ -10,12 +10,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from encoders.domain.domain import Domain
+from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Test, View
+from encoders.encode.encoder import encode
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.readers.formats.drafts.binding import Binder, DraftFacts, Feature, as_test
-from recon.readers.formats.drafts.drafts import Draft, guess_domain, with_classes
+from recon.readers.formats.drafts.drafts import Draft, guess_domain, not_assessed_json, with_classes
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 AGE, BMI, WARD = (
@@ -288,3 +289,15 @@ def test_what_a_list_of_classes_says_of_the_label(occurring, label, values, amon
     assert [(one.column, one.values, one.among) for one in found] == (
         [] if among == "nothing" else [("ill", values, among)]
     )
+
+
+def test_what_was_not_assessed_is_said_of_attributes_without_values_alone():
+    tests = (("age", Test(high=4.5)), ("share", Test(high=0.25)), ("weeks", Test(high=6.5)), ("bmi", Test(high=22.3)))
+    attributes = (Grid.between("age", 0, 9), Continuous("share"), Continuous("weeks"), Continuous("bmi"))
+    chain = tree(*((test,) for test in tests))
+    found = not_assessed_json(encode(Domain(attributes, Categorical("y", (0, 1)), source=GUESSED), [chain]))
+    weeks = {"name": "weeks", "min": 6, "max": 7}
+    assert found["looks_like"] == {"bits": ["share"], "integers": [weeks], "others": ["bmi"]}
+    assert "'share', 'weeks', 'bmi' (continuous, no resolution)" in found["why"]
+    counted = tree((("age", Test(high=4)),), counts=((2, 1), (0, 3)))
+    assert not_assessed_json(encode(Domain((AGE,), Categorical("y", (0, 1))), [counted])) is None
