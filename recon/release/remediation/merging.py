@@ -263,7 +263,7 @@ def _merged_forest(
     release: EncodedRelease, model: Forest, demands: Demands, before: Figures, limits: Limits
 ) -> Merging:
     """Return a forest that meets the demands; see `recon.release.remediation.merging.merge_leaves`."""
-    single = replace(demands, most_pinned=None, mean_bits_left=None, class_disclosure=demands.class_disclosure or None)
+    single = replace(demands, most_pinned=None, mean_bits_left=None)
     single = replace(single, class_disclosure=0 if demands.class_disclosure == 0 else None)
     sized = demands.sized and not release.statements.domain.relative
     groups = [groups_of(alone(model, t), release.domain, limits, sized) for t in range(len(model.trees))]
