@@ -227,6 +227,7 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     ),
     "recon.release.auditing": (
         *AUDITS, "test_people.py", "test_groups_audited.py", "test_exposed_rows.py", "test_facts.py",
+        "test_position_groups.py",
         "test_converting.py", "test_not_understood.py", "test_groups_by_leaf_values.py", "test_headline.py",
         "test_noisy_commands.py", "test_stored_report.py", "test_commands.py", "test_infer.py", "test_reading_limits.py"
     ),

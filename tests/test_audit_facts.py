@@ -8,26 +8,32 @@ from types import SimpleNamespace as Ns
 import pytest
 from extras import encoded
 
-from encoders.domain.values import Categorical, Grid
-from encoders.models.models import Boosting, Forest, Provenance, RuleList, Table, Tree
+from encoders.domain.values import Categorical, Grid, Test
+from encoders.models.models import Boosting, Forest, Provenance, RuleList, RuleSet, Table, Tree
 from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing import facts as module
+from recon.release.auditing import together
 from recon.release.auditing.evidence import _of_bags
 from recon.release.auditing.facts import (
+    BOUNDED,
     _beside_rows,
     _bits,
     _cells_of,
     _classes,
+    _classes_at_positions,
     _known_wholly,
+    _narrowest,
     _no_classes,
     _of_resamples,
     _row_bound,
+    _since,
     _targets,
     by_position,
     most_exposed,
     no_merging,
+    nothing_known,
     open_facts,
     sizes,
     stored_facts,
@@ -35,9 +41,22 @@ from recon.release.auditing.facts import (
 )
 from recon.release.auditing.facts import facts_of as audited
 from recon.release.auditing.findings import GroupDisclosure
-from recon.release.auditing.together import JointDisclosure
+from recon.release.auditing.together import NOT_ASKED, SMALLER, JointDisclosure
 from recon.release.policies.assessing import CELLS
-from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
+from recon.release.policies.facts import (
+    FIGURES,
+    AbsentFigure,
+    FactTable,
+    KnownFigure,
+    SmallGroups,
+    UnknownFigure,
+    UnusedFigure,
+)
+from solvers.engines.groups.disclosure import KnownClasses, PinnedPeople
+from solvers.engines.groups.published import ProvedGroup
+from solvers.engines.groups.smallest import UNUSED, SmallestGroup
+from solvers.foundation.limits import Limits
+from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, RowCount
 
 BITS = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}],
@@ -225,6 +244,53 @@ def test_targets_have_no_upper_end_but_everybody(rows, numeric, models, expected
     assert isinstance(figure, AbsentFigure) if expected is None else (figure.low, figure.high) == expected
 
 
+def cell(width, published=(None, None), tight=True, suppressed="primary"):
+    return Ns(width=width, published=published, tight=tight, suppressed=suppressed)
+
+
+WIDE, NARROW, LOOSE = cell(9), cell(4), cell(6, tight=False)
+ROUNDED, OPEN_END = cell(2, (8, 12), suppressed=""), cell(1, (None, 3), suppressed="")
+LATE = (BOUNDED.why, BOUNDED.help)
+
+
+@pytest.mark.parametrize(
+    ("cells", "left_out", "hidden", "rounded"),
+    [
+        ((WIDE, NARROW, ROUNDED), 0, KnownFigure(4, 4), KnownFigure(2, 2)),
+        ((WIDE, LOOSE, OPEN_END), 0, KnownFigure(0, 6, *LATE), AbsentFigure("no count is rounded")),
+        ((NARROW, LOOSE), 0, KnownFigure(0, 4, *LATE), AbsentFigure("no count is rounded")),
+        ((ROUNDED, cell(3, (2, None), suppressed="")), 0, AbsentFigure("no count is hidden"),
+         KnownFigure(2, 2)),
+        ((NARROW,), 7, KnownFigure(0, 4, *LATE), BOUNDED),
+        ((), 0, AbsentFigure("no count is hidden"), AbsentFigure("no count is rounded")), ((), 1, BOUNDED, BOUNDED),
+        ((cell(0), cell(0, tight=False)), 0, KnownFigure(0, 0), AbsentFigure("no count is rounded")),
+    ],
+)  # fmt: skip
+def test_the_narrowest_cell_is_as_wide_as_proved(cells, left_out, hidden, rounded):
+    intervals = Ns(cells=cells, left_out=left_out)
+    assert _narrowest(intervals, (), hidden=True) == hidden
+    assert _narrowest(intervals, (), hidden=False) == rounded
+
+
+def test_what_was_not_used_may_narrow_a_cell_down_to_one_count():
+    intervals = Ns(cells=(WIDE, NARROW), left_out=0)
+    unused = (UnusedFigure("sums", {}, "strip"), UnusedFigure("more", {}))
+    assert _narrowest(intervals, unused, hidden=True) == KnownFigure(0, 4, "sums", "strip")
+
+
+@pytest.mark.parametrize(
+    ("condition", "since"),
+    [
+        ((("time", Test(low=3)),), ((), 3)), ((("a", Test((0,))), ("time", Test(low=3))), ((("a", Test((0,))),), 3)),
+        ((), None), ((("age", Test(low=3)),), None), ((("time", Test(high=3)),), None), ((("time", Test()),), None),
+        ((("time", Test(low=3, high=5)),), None), ((("time", Test((3, 4), low=3)),), None),
+        ((("time", Test(low=3, missing=True)),), None), ((("time", Test(low=3)), ("a", Test((0,)))), None),
+    ],
+)  # fmt: skip
+def test_who_is_at_risk_is_who_was_observed_to_some_time_or_longer(condition, since):
+    assert _since(condition) == since
+
+
 # ---------------------------------------------------------------- positions, resamples, merging, files
 
 
@@ -293,6 +359,9 @@ def test_only_one_exact_model_with_parents_of_leaves_is_merged():
     assert "noise" in said(TREE, noisy=True)
     assert "one model" in said(TREE, TREE)
     assert said(Table(())) == said(Table(()), Table(())) == CELLS
+    assert "noise" in said(Table(()), noisy=True)
+    assert "one model" in said(Table(()), TREE)
+    assert said(RuleSet(())) == "it has no leaves with parents"
     assert said(TREE) == said(RuleList(())) == said(Forest((TREE,))) == ""
 
 
@@ -427,3 +496,272 @@ def test_what_is_the_same_in_every_world_opens_nothing(asked):
     assert _beside_rows(held, file)["class_disclosure"].high == 50
     asked("implied", True)
     assert _beside_rows(held, file) == held
+
+
+@pytest.mark.parametrize(
+    ("pinned", "figures", "given", "opened"),
+    [(True, True, True, False), (False, True, True, True), (True, False, True, True), (True, True, False, True)],
+)
+def test_figures_of_columns_open_who_is_pinned_unless_that_was_worked_out(pinned, figures, given, opened, asked):
+    """Figures that are stated say nothing more of it where all of them were asked together; of bits they do."""
+    held = FactTable("exact", figures={"rows": KnownFigure(50, 50), "pinned": KnownFigure(0, 0),
+                                       "least_bits_left": KnownFigure(3.0, 3.0)})  # fmt: skip
+    asked("figures_of", (1,) if figures else ())
+    asked("implied", False)
+    together = JointDisclosure(pinned=Ns() if pinned else None)
+    release = Ns() if given else None
+    for stated in (True, False):
+        file = inspected(replace(finding("medium", "summary"), stated=stated))
+        found = _beside_rows(held, (file,), release, together)
+        assert (found["pinned"] == held["pinned"]) == (stated and not opened)
+        assert found["least_bits_left"].low == 0
+    assert _beside_rows(held, (inspected(replace(finding("medium", "summary"), stated=True)),))["pinned"].high == 50
+
+
+def test_leaf_values_change_no_figure_that_holds_whatever_they_say(monkeypatch, asked):
+    """`always` of what was asked together is passed on; where nothing was asked, no figure is so."""
+    leaf = {"kind": "tree", "nodes": [{"counts": [50, 40]}]}
+    release, told = encoded({"recon": 1, "domain": BITS, "models": [leaf]}), []
+    monkeypatch.setattr(module, "with_evidence", lambda facts, a, b, c, always: (told.append(always), facts)[1])
+    asked("with_together", FactTable())
+    from recon.queries.measures.measures import measure
+    from recon.release.auditing.auditing import group_disclosure
+    from recon.release.auditing.findings import AuditFindings
+
+    some = JointDisclosure(cell=Ns(always=True))
+    for joint in (None, some):
+        audited(AuditFindings(release, measure(release), group_disclosure(release), together=joint))
+        open_facts(release, (), together=joint)
+    assert told == [frozenset(), frozenset(), frozenset({"smallest_cell"}), frozenset({"smallest_cell"})]
+
+
+def test_figures_of_few_releases_are_left_out_where_nothing_is_known():
+    told = nothing_known((), "late").to_json()
+    assert not {"freedom", "survival_step", "rounded_width"} & {*told, *told["not_known"]}
+    assert told["not_known"]["hidden_width"] == "late"
+
+
+def test_leaves_that_are_known_by_position_are_named_beside_what_is_assumed(asked, monkeypatch):
+    from recon.queries.located import positions
+
+    asked("pinned", None)
+    asked("interval_left", "x")
+    monkeypatch.setattr(positions, "class_text", lambda one: f"class {one.value}")
+    classes = [Ns(value=0, boxes_whole=0), Ns(value=1, boxes_whole=3), Ns(value=2, boxes_whole=1)]
+    figure = _known_wholly(found_of(positions=Ns(rows_known=0, classes=classes)))
+    assert (figure.low, figure.high) == (0, 0)
+    assert figure.assumes.endswith("the leaves of rows are known by position all the same, most exposed is class 1")
+    figure = _known_wholly(found_of(positions=Ns(rows_known=0, classes=classes[:1])))
+    assert "by position" not in figure.assumes
+
+
+def test_totals_and_sums_are_judged_elsewhere():
+    """Of who contributes how much to a total a release says nothing; without totals the rules do not apply."""
+    from recon.queries.measures.measures import measure
+    from recon.release.auditing.auditing import group_disclosure
+    from recon.release.auditing.findings import AuditFindings
+
+    number = {"name": "n", "min": 0, "max": 3}
+    domains = {"a class": BITS, "a number": {"attributes": [*BITS["attributes"], number], "label": BITS["label"]}}
+    domains["targets"] = {"attributes": BITS["attributes"], "label": number}
+    for domain, figure, kind in (
+        ("a class", {"where": {"a": 0}, "count": 3}, AbsentFigure), ("a number", {"where": {"a": 0}, "count": 3},
+                                                                     AbsentFigure),
+        ("a class", {"linear": [{"where": {"a": 0}}], "value": 3}, UnknownFigure),
+        ("a number", {"linear": [{"of": "n"}], "value": 3}, UnknownFigure),
+        ("a number", {"total": {"of": "n", "value": 3}}, UnknownFigure), ("targets", {"where": {"a": 0}, "count": 3},
+                                                                          UnknownFigure),
+    ):  # fmt: skip
+        table = {"kind": "table", "statements": [{"count": 4}, figure]}
+        release = encoded({"recon": 1, "domain": domains[domain], "models": [table]})
+        told = audited(AuditFindings(release, measure(release), group_disclosure(release)))
+        assert isinstance(told["magnitudes"], kind)
+
+
+# ---------------------------------------------------------------- what all counts say together
+
+
+GROUP = ProvedGroup((Region(Box()),), 2, 4, "two trees", published=False)
+UNSAID, APPLIES_NOT = UnknownFigure("unsaid", "rows"), AbsentFigure("none")
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """Return a function that puts what was found together beside figures, groups not put in words."""
+    monkeypatch.setattr(together, "_place", lambda _, group: {"name": group.source, "rows": [group.low, group.high]})
+    monkeypatch.setattr(together, "figures_of", lambda release: release.columns)
+
+    def beside(key, figure, found, rows=100, columns=(), continuous=(), listed=(), label="ab"):
+        release = Ns(rows=RowCount(0, rows), columns=columns, domain=Ns(continuous=continuous, label=None))
+        if label:
+            release.domain.label = Ns(value=lambda number: label[number])
+        place = {"smallest_group": "group", "class_disclosure": "classes"}.get(key, key)
+        held = FactTable("exact", figures={"rows": KnownFigure(0, rows), key: figure},
+                         groups={FIGURES[key].groups: SmallGroups(listed, len(listed))})  # fmt: skip
+        return together.with_together(release, held, JointDisclosure(**{place: found}))
+
+    return beside
+
+
+@pytest.mark.parametrize(
+    ("figure", "found", "expected"),
+    [
+        (APPLIES_NOT, SmallestGroup(1, 4, GROUP), APPLIES_NOT), (UNSAID, None, UNSAID),
+        (KnownFigure(5, 9), None, KnownFigure(1, 9, NOT_ASKED)), (KnownFigure(5, None), None,
+                                                                  KnownFigure(1, None, NOT_ASKED)),
+        (KnownFigure(5, 9), SmallestGroup(10, UNBOUNDED), KnownFigure(9, 9)),
+        (KnownFigure(3, 9), SmallestGroup(5, UNBOUNDED), KnownFigure(5, 9)),
+        (KnownFigure(3, 9), SmallestGroup(1, UNBOUNDED, why="late"), KnownFigure(1, 9, "late", "limits")),
+        (KnownFigure(3, 9), SmallestGroup(5, UNBOUNDED, why=UNUSED), KnownFigure(5, 9, UNUSED)),
+        (KnownFigure(3, 9), SmallestGroup(1, 4, GROUP), KnownFigure(1, 4, SMALLER)),
+        (KnownFigure(3, 9), SmallestGroup(4, 4, GROUP), KnownFigure(4, 4)),
+        (KnownFigure(3, None), SmallestGroup(12, UNBOUNDED), KnownFigure(12, None)),
+        (KnownFigure(3, None), SmallestGroup(UNBOUNDED, UNBOUNDED), KnownFigure(100, None)),
+        (UNSAID, SmallestGroup(1, 4, GROUP), KnownFigure(1, 4, SMALLER)),
+        (UNSAID, SmallestGroup(1, UNBOUNDED, why="late"), UNSAID), (UNSAID, SmallestGroup(1, UNBOUNDED), UNSAID),
+        (KnownFigure(1, 1), SmallestGroup(1, UNBOUNDED), KnownFigure(1, 1)),
+    ],
+)  # fmt: skip
+def test_the_smallest_group_is_what_all_counts_leave(figure, found, expected, judged):
+    told = judged("smallest_group", figure, found)
+    assert told["smallest_group"] == expected
+    known = isinstance(expected, KnownFigure)
+    assert told.listed("smallest_group").further == (expected.why if known else "")
+
+
+def test_no_group_is_as_large_as_an_open_number_of_rows(judged):
+    told = judged("smallest_group", KnownFigure(1, None), SmallestGroup(UNBOUNDED, UNBOUNDED), rows=None)
+    assert told["smallest_group"] == KnownFigure(0, None, SMALLER)
+
+
+def test_a_group_that_follows_is_listed_first_where_it_is_the_smallest(judged):
+    listed = [{"name": "leaf", "rows": [9, 9]}]
+    for high, published, names in (
+        (4, False, ["two trees", "leaf"]), (4, True, ["leaf"]), (9, False, ["two trees", "leaf"]), (12, False, ["leaf"])
+    ):  # fmt: skip
+        found = SmallestGroup(1, high, replace(GROUP, high=high, published=published))
+        told = judged("smallest_group", KnownFigure(9, 9), found, listed=listed).listed("smallest_group")
+        assert ([one["name"] for one in told.each], told.in_all) == (names, len(names))
+
+
+@pytest.mark.parametrize(
+    ("figure", "found", "rows", "expected"),
+    [
+        (APPLIES_NOT, KnownClasses(3, 9), 100, APPLIES_NOT), (UNSAID, KnownClasses(0, UNBOUNDED, why="late"), 100,
+                                                             UNSAID),
+        (UNSAID, KnownClasses(3, UNBOUNDED, why="late"), 100, KnownFigure(3, 100, "late", "limits")),
+        (UNSAID, KnownClasses(0, 7), 100, KnownFigure(0, 7)), (UNSAID, KnownClasses(2, UNBOUNDED), None,
+                                                               KnownFigure(2, None)),
+        (KnownFigure(5, 100, "w"), KnownClasses(8, 20), 100, KnownFigure(8, 20)),
+        (KnownFigure(5, 100, "w"), KnownClasses(2, UNBOUNDED, why="late"), 100, KnownFigure(5, 100, "late", "limits")),
+        (KnownFigure(5, 100, "w"), KnownClasses(8, UNBOUNDED, why=UNUSED), 100, KnownFigure(8, 100, UNUSED)),
+        (KnownFigure(5, 5), KnownClasses(2, UNBOUNDED, why="late"), 100, KnownFigure(5, 5)),
+        (KnownFigure(5, 100), KnownClasses(2, 5, why="late"), 100, KnownFigure(5, 5)),
+        (KnownFigure(9, 30), KnownClasses(2, 4), 100, KnownFigure(9, 9)),
+        (KnownFigure(5, None), KnownClasses(2, 7), None, KnownFigure(5, 7)),
+        (KnownFigure(5, None), KnownClasses(2, UNBOUNDED, why="late"), None, KnownFigure(5, None, "late", "limits")),
+    ],
+)  # fmt: skip
+def test_whose_class_follows_is_what_all_counts_leave(figure, found, rows, expected, judged):
+    assert judged("class_disclosure", figure, found, rows)["class_disclosure"] == expected
+
+
+def test_people_of_one_class_are_listed_with_it(judged):
+    for label, shown in (("ab", "b"), ("", None)):
+        for low, names in ((6, ["two trees"]), (5, [])):
+            told = judged("class_disclosure", KnownFigure(5, 100), KnownClasses(low, 20, ((1, GROUP),)), label=label)
+            listed = told.listed("class_disclosure")
+            assert [(one["name"], one["class"]) for one in listed.each] == [(name, shown) for name in names]
+            assert listed.in_all == len(names)
+
+
+@pytest.mark.parametrize(
+    ("figure", "found", "more", "expected"),
+    [
+        (APPLIES_NOT, PinnedPeople(2, 5), {}, APPLIES_NOT), (UNSAID, PinnedPeople(0, 100), {}, UNSAID),
+        (UNSAID, PinnedPeople(0, UNBOUNDED, why="late"), {}, UNSAID),
+        (UNSAID, PinnedPeople(2, 5), {}, KnownFigure(2, 5, "unsaid", "rows")),
+        (UNSAID, PinnedPeople(0, UNBOUNDED), {"rows": None}, UNSAID),
+        (UNSAID, PinnedPeople(2, UNBOUNDED), {"rows": None}, KnownFigure(2, None, "unsaid", "rows")),
+        (KnownFigure(1, 9, "w", "domain"), PinnedPeople(3, 7), {}, KnownFigure(3, 7, "w", "domain")),
+        (KnownFigure(1, 9), PinnedPeople(3, 7, why="late"), {}, KnownFigure(3, 7, "late", "limits")),
+        (KnownFigure(1, 9), PinnedPeople(3, 3), {}, KnownFigure(3, 3)), (KnownFigure(4, 9), PinnedPeople(0, 2), {},
+                                                                         KnownFigure(4, 4)),
+        (KnownFigure(1, None), PinnedPeople(0, UNBOUNDED, why="late"), {"rows": None},
+         KnownFigure(1, None, "late", "limits")),
+        (KnownFigure(0, 0), PinnedPeople(0, 4, why="late"), {"columns": (1,)}, KnownFigure(0, 4, "late", "limits")),
+        (KnownFigure(0, 0), PinnedPeople(0, 4, why="late"), {"columns": (1,), "continuous": (1,)},
+         KnownFigure(0, 4, "late", "domain")),
+        (KnownFigure(0, 0), PinnedPeople(0, UNBOUNDED, why="late"), {"columns": (1,)},
+         KnownFigure(0, 100, "late", "limits")),
+    ],
+)  # fmt: skip
+def test_who_is_pinned_is_who_all_counts_and_figures_of_columns_pin(figure, found, more, expected, judged):
+    """Whoever counts alone do not pin down may be pinned by counts and figures of single columns."""
+    assert judged("pinned", figure, found, **more)["pinned"] == expected
+
+
+def test_a_proved_group_is_told_with_the_condition_that_proves_it():
+    nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [3, 0]}, {"counts": [2, 60]}]
+    release = encoded({"recon": 1, "domain": BITS, "models": [{"kind": "tree", "nodes": nodes}]})
+    left, right = Box(((0, 1),)), Box(((0, 2),))
+    for regions, asked_by in (
+        ((Region(left),), True), ((Region(left), Region(right)), False), ((Region(Box(), (left,)),), False)
+    ):  # fmt: skip
+        for high, shown in ((3, 3), (UNBOUNDED, None)):
+            told = together._place(release, replace(GROUP, regions=regions, high=high))
+            assert told["rows"] == [2, shown]
+            assert ("recon bound" in told["how"]) == asked_by
+    found = together.proofs(release, JointDisclosure(cell=SmallestGroup(1, 3, replace(GROUP, regions=(Region(left),)))))
+    assert [(text.partition(":")[0], status) for text, status in found] == [("smallest cell", "proved")]
+
+
+def test_a_policy_that_asks_for_no_size_has_no_group_proved_early(monkeypatch):
+    monkeypatch.setattr(together, "smallest_by_programs", lambda _, k, __, by_label=False: (k, by_label))
+    plain, classes = Ns(statements=None, domain=Ns(label=None)), Ns(statements=None, domain=Ns(label=1))
+    for release, thresholds, group, cell in (
+        (classes, {"smallest_cell": 5}, None, (5, True)),
+        (classes, {"smallest_cell": 5, "smallest_group": 7}, None, (5, True)),
+        (classes, {"smallest_group": 7}, (7, False), None), (classes, {}, None, None),
+        (plain, {"smallest_cell": 5, "smallest_group": 7}, (7, False), None), (plain, {"smallest_cell": 5}, None, None),
+    ):  # fmt: skip
+        found = together.judged_by_programs(release, thresholds, Limits())
+        assert (found.group, found.cell) == (group, cell)
+
+
+def test_together_is_asked_by_the_thresholds_of_a_policy(monkeypatch):
+    """Cells only where there are classes; early no more where the smallest cell is too small for the policy."""
+    told = {}
+
+    def group(_, k, __, by_label=False, mixed=None):
+        told["cell" if by_label else "group"] = k
+        return SmallestGroup(1, 4)
+
+    monkeypatch.setattr(together, "smallest_group", group)
+    monkeypatch.setattr(together, "known_classes", lambda _, most, *__: told.update(classes=most))
+    monkeypatch.setattr(together, "_pinned_together", lambda _, most, *__: told.update(pinned=most))
+    plain, classes = Ns(statements=None, domain=Ns(label=None)), Ns(statements=None, domain=Ns(label=1))
+    some = {"smallest_group": 7, "smallest_cell": 5, "class_disclosure": "forbidden", "most_pinned": 3}
+    ten = {"group": 10, "classes": 0, "pinned": 0}
+    for release, thresholds, early, asked_ in (
+        (plain, {}, False, ten), (classes, {}, False, {"cell": 10, **ten}), (classes, {}, True, {"cell": 10, **ten}),
+        (classes, some, False, {"cell": 5, "group": 7, "classes": 0, "pinned": 3}), (classes, some, True, {"cell": 5}),
+        (classes, {**some, "smallest_cell": 4}, True, {"cell": 4, "group": 7, "classes": 0, "pinned": 3}),
+    ):  # fmt: skip
+        told.clear()
+        found = together.judged_together(release, thresholds, Limits(), early)
+        assert told == asked_
+        assert (found.cell is None) == (release is plain)
+        assert (found.group is None) == ("group" not in asked_)
+
+
+def test_classes_stand_beside_each_other_by_what_is_known_of_their_rows(monkeypatch):
+    from recon.queries.located import positions
+
+    monkeypatch.setattr(positions, "class_text", lambda one: f"y = {one.value}")
+    few, many = Ns(value=1, labels_known=2, rows_most=3), Ns(value=0, labels_known=5, rows_most=90)
+    found = _classes_at_positions(found_of(positions=Ns(classes=[few, many])))
+    assert found == [{"name": "class 1", "where": "y = 1", "rows": [2, 3]}, {"name": "class 0", "where": "y = 0",
+                                                                           "rows": [5, 90]}]  # fmt: skip
+    assert _classes_at_positions(found_of(positions=Ns(classes=[many]))) == []
+    assert _classes_at_positions(found_of()) is None

@@ -66,6 +66,10 @@ def test_the_fewest_degrees_of_freedom_are_those_of_any_regression():
     assert _freedom(told((9, 20), (12, 14), (30, None))) == KnownFigure(9, 14, ROWS_OPEN.why, "rows")
     assert _freedom(told((9, None))) == KnownFigure(9, None, ROWS_OPEN.why, "rows")
     assert isinstance(_freedom(told(None)), AbsentFigure)
+    card = Ns(origin=Provenance("model card", ()), figures=sums.figures)
+    assert isinstance(_freedom(Ns(models=[card])), AbsentFigure)  # figures of columns are no regression
+    written = Ns(origin=Provenance("", ()), figures=sums.figures)
+    assert isinstance(_freedom(Ns(models=[written])), UnknownFigure)
     assert isinstance(_freedom(Ns(models=[counts])), AbsentFigure)
     assert isinstance(_freedom(Ns(models=[counts, sums])), UnknownFigure)
     beside = Ns(models=[*told((9, 9)).models, sums])
@@ -105,6 +109,9 @@ def test_steps_lie_between_what_the_numbers_at_risk_leave():
     assert step(60, 48, (28, 30)) == KnownFigure(12, 12)
     assert isinstance(step(60), AbsentFigure)  # one time is no step
     assert isinstance(step(60, 48, time="age"), AbsentFigure)
+    mean = at_risk(60, 48)
+    mean["models"][0]["statements"].append({"where": {"time": {"at_least": 5}}, "total": {"of": "ward", "value": 3}})
+    assert _survival_step(encoded(mean)) == KnownFigure(12, 12)
     curves = at_risk(60, 40)
     curves["models"].append(at_risk(30, 25, beside={"ward": 1})["models"][0] | {"name": "of a ward"})
     assert _survival_step(encoded(curves)) == KnownFigure(5, 5)

@@ -105,8 +105,8 @@ def facts_of(found: AuditFindings) -> FactTable:
     facts = facts.with_figure("hidden_width", _narrowest(found.intervals, facts.unused, hidden=True))
     facts = facts.with_figure("rounded_width", _narrowest(found.intervals, facts.unused, hidden=False))
     facts = _with_checked_outputs(facts, release)
-    sums = (one for model in release.models for one in model.figures() if one.statistic is not None or one.linear)
-    if next(sums, None) is not None or not isinstance(facts["target_disclosure"], AbsentFigure):
+    summed = any(one.linear is not None for model in release.models for one in model.figures())
+    if summed or not isinstance(facts["target_disclosure"], AbsentFigure):
         return facts.with_figure("magnitudes", UnknownFigure(ELSEWHERE))
     return facts.with_figure("magnitudes", AbsentFigure("no totals are published"))
 
@@ -137,7 +137,7 @@ def _freedom(release: EncodedRelease) -> Figure:
 
     What checkers of outputs look at; what a regression reveals all the same are the groups of its sums.
     """
-    origins = [model.origin for model in release.models if model.origin is not None and model.origin.format]
+    origins = [model.origin for model in release.models if model.origin is not None]
     told = [one.freedom for one in origins if one.freedom is not None]
     unsaid = [
         model
@@ -158,7 +158,7 @@ def _survival_step(release: EncodedRelease) -> Figure:
     for model in release.models:
         at_risk = dict[Condition, list[tuple[Any, int, int | None]]]()
         for one in model.figures():
-            if one.statistic is None and one.linear is None and (found := _since(one.condition)) is not None:
+            if one.statistic is None and (found := _since(one.condition)) is not None:
                 shown = one.count if model.noise is None else None
                 low, high = (one.low or 0, one.high) if shown is None else (shown, shown)
                 at_risk.setdefault(found[0], []).append((found[1], int(low), None if high is None else int(high)))
@@ -357,8 +357,8 @@ def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: Inter
     partitions, cut = release.statements.partitions, release.cut
     for low, high, name, block, j in disclosure.sizes[:LISTED]:
         held = partitions.get(block)
-        worded = held is not None and j < len(held.boxes) and len(groups) < WORDED
-        where = condition_text(cut, held.boxes[j]) if worded and held is not None else ""
+        worded = len(groups) < WORDED
+        where = condition_text(cut, held.boxes[j]) if worded and held is not None and j < len(held.boxes) else ""
         groups.append((low, _row_bound(high), name, where))
     groups += [(rows, rows, name, "") for name, rows in published_cells(release)]
     groups += [(one.feasible[0], one.feasible[1], one.name, "") for one in intervals.cells if one.feasible[1]]

@@ -296,7 +296,7 @@ def _with_smallest(release: EncodedRelease, facts: FactTable, key: str, found: S
     if proved is not None and not proved.published and proved.high == high:
         listed = replace(listed, each=[_place(release, proved), *listed.each][:LISTED], in_all=(listed.in_all or 0) + 1)
     if low == high or (low > 1 and not found.why):
-        return _with_listed(facts, key, KnownFigure(low, high, found.why and "", ""), replace(listed, further=""))
+        return _with_listed(facts, key, KnownFigure(low, high), replace(listed, further=""))
     why = found.why or SMALLER
     if not isinstance(figure, KnownFigure) and high is None:
         return facts
