@@ -122,6 +122,19 @@ def test_what_a_resample_drew_may_be_one_row_many_times():
     assert assess(held, policy_of(smallest_group=10)).verdict == "not assessed"
 
 
+def test_cells_of_a_tree_are_not_all_beside_a_resample():
+    """Its draws may be of few people of a class, however large every cell of the tree is."""
+    forest = {"kind": "forest", "bootstrap": True, "trees": [{"nodes": split("b", [50, 0], [50, 0])["nodes"]}]}
+    for leaf in forest["trees"][0]["nodes"][1:]:
+        leaf["count"] = sum(leaf.pop("counts"))
+    told = release_of(split("a", [20, 20], [30, 30]), forest)
+    found = assess(audited(found_of(told)), policy_of(smallest_group=10, smallest_cell=10))
+    assert [one.outcome for one in found.checks] == ["inconclusive", "inconclusive"]
+    groups = SmallGroups([{"name": "leaf", "rows": [20, 20]}], 1)
+    held = _of_resamples(told, FactTable("exact", groups={"groups": groups, "cells": groups}))
+    assert {one.outcome for one in assess(held, policy_of(smallest_cell=10)).checks} == {"inconclusive"}
+
+
 def test_nothing_known_is_open_whatever_is_asked():
     told = nothing_known((), "no counts were read", "rows")
     found = assess(told, policy_of(smallest_group=1, most_pinned=9, least_bits_left=0, class_disclosure=100))

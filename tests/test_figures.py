@@ -9,6 +9,7 @@ import pytest
 from recon.release.policies.checks import _compared, _none_small, all_of, interval_text
 from recon.release.policies.facts import (
     FIGURES,
+    NOT_WORKED_OUT,
     RARE,
     ROW_FIGURES,
     SIZE_FIGURES,
@@ -229,3 +230,21 @@ def test_several_claims_at_once():
     assert all_of([]) == all_of(["met", "not applicable"]) == "met"
     assert all_of(["met", "inconclusive"]) == "inconclusive"
     assert all_of(["inconclusive", "violated", "met"]) == "violated"
+
+
+@pytest.mark.parametrize(
+    ("figure", "shown", "not_known"),
+    [(KnownFigure(9, 12), [9, 12], False), (UnknownFigure("late"), None, True), (AbsentFigure("no curve"), ..., False)],
+)
+def test_figures_of_few_releases_are_left_out_of_json_where_they_do_not_apply(figure, shown, not_known):
+    """Whoever reads such a report does not know whether they did not apply, or were never worked out: they are open."""
+    held = some_facts(freedom=figure, pinned=AbsentFigure("no number"))
+    told = held.to_json()
+    assert told.get("freedom", ...) == shown
+    assert ("freedom" in told["not_known"]) == not_known
+    assert told["not_applicable"] == {"pinned": "no number"}
+    assert told["pinned"] is None
+    assert "survival_step" not in told
+    read = FactTable.of_json(json.loads(json.dumps(told)))
+    assert read["freedom"] == (UnknownFigure(NOT_WORKED_OUT) if shown is ... else figure)
+    assert FactTable.of_json(told) is held  # what was just written still knows

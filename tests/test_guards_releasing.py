@@ -273,7 +273,7 @@ def test_a_data_set_that_is_alone_is_in_no_pair(tmp_path, april):
     index.write_text(index.read_text().rstrip() + '\ndataset = "april"\n')
     new, register = recon.load(april), Register.read(str(tmp_path / "r"))
     relation = version_relation(new, register, None, None)
-    assert (relation.dataset, relation.pair) == ("april", None)
+    assert (relation.dataset, relation.pairs) == ("april", [])
     assert comparison(new, register, relation, Limits()) is None
 
 

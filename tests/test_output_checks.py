@@ -137,4 +137,5 @@ def test_a_rounded_count_is_as_wide_as_all_tables_together_leave_it(tmp_path, ca
         path.write_text(json.dumps({"recon": 1, "domain": domain, "rows": total, "models": models}))
         assert judged(capsys, tmp_path, f"least_rounded_width = {wide}", path)[0] == 0
         assert judged(capsys, tmp_path, f"least_rounded_width = {wide + 1}", path)[0] == 1
+        assert judged(capsys, tmp_path, "least_hidden_width = 100", path)[0] == 0  # none is hidden
     assert judged(capsys, tmp_path, "least_rounded_width = 4", "examples/releases/compas_tree.json")[0] == 0

@@ -249,7 +249,9 @@ def _of_resamples(release: EncodedRelease, facts: FactTable) -> FactTable:
         **facts.figures, "smallest_group": KnownFigure(least, release.rows.high, why), "smallest_cell": unknown,
         "class_disclosure": unknown,
     }  # fmt: skip
-    return replace(facts, figures=figures, groups={**facts.groups, "groups": SmallGroups(groups[:LISTED], len(groups))})
+    cells = replace(facts.listed("smallest_cell"), further=why)
+    listed = SmallGroups(groups[:LISTED], len(groups), why)
+    return replace(facts, figures=figures, groups={**facts.groups, "groups": listed, "cells": cells})
 
 
 def nothing_known(stored: Sequence[Inspection], reason: str, help: Help = "") -> FactTable:
