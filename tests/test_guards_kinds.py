@@ -17,7 +17,7 @@ from encoders.encode.known import with_known_rows
 from encoders.kinds.boosting import _leaves_below
 from encoders.kinds.forest import _known_bags
 from encoders.kinds.known_rows import KnownRegions
-from encoders.kinds.split_midpoints import _node_counts, node_regions
+from encoders.kinds.split_midpoints import Midpoints, _node_counts, node_regions
 from encoders.kinds.tree import leaf_boxes
 from encoders.models.knowledge import KnownRows
 from encoders.models.linear_figures import LinearFigure, LinearTerm
@@ -327,6 +327,30 @@ def test_tests_in_the_middle_of_many_values_are_no_thresholds():
         nodes += [ModelNode(BARE, (("age", Test((k,))),), len(nodes) + 1, len(nodes) + 2), ModelNode(Support(None, 1))]
     statements = encode(domain, [Tree((*nodes, ModelNode(Support(None, 1))))]).statements
     assert PartitionFigures.of(statements, Limits()).sizes == (*[1] * len(odd), 100 - len(odd))
+
+
+def test_of_two_values_a_threshold_says_no_more_than_the_counts():
+    """Of three values it does: both neighbours occur."""
+    attributes = (Grid.between("bit", 0, 1), Grid.between("few", 0, 2), Grid.between("gap", 0, 1, missing=True))
+    domain = Domain(attributes, columns={"some": View("few", Test(low=1))})
+    for name, test, said, left_out in (
+        ("bit", Test(high=0.5), False, 0), ("some", Test(high=0.5), False, 0), ("few", Test(high=0.5), True, 0),
+        ("gap", Test(high=0.5), False, 1),
+    ):  # fmt: skip
+        model = tree(Support(None, 2), Support(None, 3), condition=((name, test),))
+        splits = Midpoints(domain, certain=True, written=True, pairs=9)
+        assert bool(splits.facts(model, "tree", node_regions(model, domain))) is said
+        assert sum(splits.left_out.values()) == left_out
+
+
+@pytest.mark.parametrize("certain", [True, False])
+def test_where_two_values_are_left_a_threshold_says_nothing(certain):
+    """The first test says that a row has 1 or less next to 2; below it only 0 and 1 are left."""
+    chain = (ModelNode(BARE, (("few", Test(high=1.5)),), 1, 2), ModelNode(BARE, (("few", Test(high=0.5)),), 3, 4))
+    model = Tree((*chain, *(ModelNode(Support(None, n)) for n in (2, 3, 4))))
+    domain = Domain((Grid.between("few", 0, 2),))
+    found = Midpoints(domain, certain, written=True, pairs=9).facts(model, "tree", node_regions(model, domain))
+    assert [(fact.node, len(fact.alternatives), bool(fact.alternatives[0])) for fact in found] == [(0, 1, True)]
 
 
 # ---------------------------------------------------------------- known rows

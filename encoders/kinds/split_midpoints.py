@@ -25,7 +25,7 @@ from solvers.foundation.errors import ContradictionError, EngineError
 
 @dataclass(frozen=True, slots=True)
 class NodeRegion:
-    """A node: its number, depth (root: 0), the positions that its rows have, their number, and per class if counted.
+    """A node: its number, depth (root: 0), the positions that its rows have, their number (of a leaf per class, too).
 
     Of an inner node also the attribute that it tests and the positions that pass (-1 and () at a leaf).
     """
@@ -80,7 +80,7 @@ def node_regions(tree: Tree, domain: Domain) -> list[NodeRegion]:
 
 
 def _node_counts(tree: Tree) -> tuple[list[int], list[tuple[int, ...] | None]]:
-    """Return the rows of every node, and their classes where all leaves below count them."""
+    """Return the rows of every node, and the classes of leaves that count them."""
     nodes, found = tree.nodes, shape(tree.nodes)
     if found is None:
         raise EngineError("a tree is encoded only after it was checked")
@@ -93,8 +93,6 @@ def _node_counts(tree: Tree) -> tuple[list[int], list[tuple[int, ...] | None]]:
         for i in level[found.inner[level]].tolist():
             then, otherwise = nodes.children[i].tolist()
             rows[i] = rows[then] + rows[otherwise]
-            a, b = classes[then], classes[otherwise]
-            classes[i] = None if a is None or b is None else tuple(x + y for x, y in zip(a, b, strict=True))
     return rows, classes
 
 
