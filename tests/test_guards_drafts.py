@@ -15,7 +15,7 @@ from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.encode.encoder import encode
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.readers.formats.drafts.binding import Binder, DraftFacts, Feature, as_test
+from recon.readers.formats.drafts.binding import Binder, DraftFacts, Feature, as_test, passes, single, single_ends
 from recon.readers.formats.drafts.drafts import Draft, guess_domain, not_assessed_json, with_classes
 from solvers.foundation.errors import ReleaseError, Unsupported
 
@@ -174,6 +174,22 @@ def test_positions_are_said_as_the_shortest_test():
     binder = Binder(draft("age"), DOMAIN)
     assert binder.translate((("age", Test(high=39.5)),)) == (("age", Test(high=39)),)
     assert binder.translate((("age", Test(low=39.5)),)) == (("age", Test(low=40)),)
+
+
+@pytest.mark.parametrize(
+    "end", [26.2, -26.2, float(np.float32(26.2)), 0.0, 5e-324, 1.4e-45, 1.0, -1.0, 3.4e38, -3.4e38, 1 / 3]
+)
+def test_ends_of_numbers_of_32_bits_lie_between_numbers_of_64(end):
+    """Closed or open, at most or above: what passes is what does once it is rounded."""
+    near = np.float32(end)
+    around = [end, *(float(np.nextafter(near, side, dtype=np.float32)) for side in (-np.inf, near, np.inf))]
+    numbers = {(a + b) / 2 for a in around for b in around}
+    numbers |= {math.nextafter(x, side) for x in numbers for side in (-math.inf, math.inf)}
+    for test in (Test(high=end), Test(high=end, high_open=True), Test(low=end), Test(low=end, low_open=True),
+                 Test(low=end, high=end + 1, high_open=True)):  # fmt: skip
+        assert all(passes(single_ends(test), x) == passes(test, single(x)) for x in numbers), test
+    assert single_ends(Test(values=(end,))) == Test(values=(end,))
+    assert single_ends(Test(missing=True)) == Test(missing=True)
 
 
 def test_features_without_names_are_the_columns_in_their_order():

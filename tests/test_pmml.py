@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Categorical, Grid, Test, View, equals
+from encoders.domain.values import Categorical, Continuous, Grid, Test, View, equals, exact
 from encoders.encode.encoder import encode
 from encoders.models.models import RuleList, RuleSet, Table, Tree
 from recon.readers.formats.drafts.binding import Binder, passes
@@ -359,6 +359,18 @@ def test_float_fields_compare_float32_values():
     assert draft.single
     domain = Domain((Grid.between("x", 24, 25, 0.1),), Categorical("y", ("n", "p")))
     assert draft.bound(Binder(draft, domain))[0].nodes[0].condition == (("x", Test(high=24.2)),)
+
+
+def test_a_value_that_is_rounded_to_the_threshold_is_not_below_it():
+    """26.2 is 26.2000008 as a number of 32 bits, which is not less than the threshold 26.2, the same number."""
+    nodes = two_leaves("x", "26.2").replace("lessOrEqual", "lessThan").replace("greaterThan", "greaterOrEqual")
+    draft = read_pmml(tree_file(nodes, x="float"))
+    attribute = Continuous("x", exact(20), exact(30))
+    ((name, test),) = (
+        draft.bound(Binder(draft, Domain((attribute,), Categorical("y", ("n", "p")))))[0].nodes[0].condition
+    )
+    assert name == "x"
+    assert [passes(test, x) for x in (26.1, 26.199999, 26.2, 26.3)] == [True, True, False, False]
 
 
 def test_weighted_rows_are_never_taken_for_counts():

@@ -429,14 +429,18 @@ def single_limits(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def single_ends(test: Test) -> Test:
-    """Return a range test on a number whose float32 passes the given one (at most, or above, a threshold)."""
+    """Return the range test on a number whose float32 passes the given one; open or closed, it ends between numbers."""
 
-    def end(value: Value | None) -> float | None:
-        return None if value is None else float(single_limits(np.array([float(value)]))[0])
+    def end(value: Value | None, below: bool) -> float | None:
+        if value is None:
+            return None
+        at = math.nextafter(float(value), -math.inf) if below else float(value)
+        return float(single_limits(np.array([at]))[0])
 
-    if test.values is not None or test.bare or (test.low is not None and not test.low_open) or test.high_open:
+    if test.values is not None or test.bare:
         return test
-    return replace(test, low=end(test.low), high=end(test.high))
+    low, high = end(test.low, not test.low_open), end(test.high, test.high_open)
+    return replace(test, low=low, high=high, low_open=low is not None, high_open=False)
 
 
 def _continuous_test(attribute: Continuous, feature: Feature, test: Test, single_precision: bool = False) -> Test:

@@ -273,7 +273,7 @@ def _inverter(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Test]
     def invert(test: Test) -> Test:
         ends = single_ends(test) if is_float else test
         low, high = (None if end is None else back(end) for end in (ends.low, ends.high))
-        return replace(test, values=None if test.values is None else tuple(map(back, test.values)), low=low, high=high)
+        return replace(ends, values=None if test.values is None else tuple(map(back, test.values)), low=low, high=high)
 
     return invert
 
