@@ -12,6 +12,7 @@ import pytest
 from extras import batches, run
 
 import recon
+from encoders.domain.values import Categorical, Test, View
 from recon.readers.frames.world import violations
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -154,6 +155,17 @@ def test_ranges_written_with_an_underscore_are_categories(tmp_path):
     assert violations(release, frame) == []
     assert violations(release, frame.assign(age="0_9"))
     assert recon.load(str(path)).domain.all[0].values == ("0_9", "10_19")
+
+
+def test_bins_of_a_column_of_the_domain_and_labels_called_good_and_bad(tmp_path):
+    path = tmp_path / "bins.csv"
+    path.write_text("variable,bin,count,good,bad\nold,0,6,4,2\nold,1,4,3,1\n")
+    frame = pd.DataFrame({"age": [20] * 6 + [40] * 4, "credit": [*"ggggbbgggb"]}).replace({"g": "good", "b": "bad"})
+    columns = {"old": View("age", Test(low=30))}
+    domain = recon.Domain((Categorical("age", (20, 40)),), Categorical("credit", ("bad", "good")), columns)
+    release = recon.load(str(path), domain=domain)
+    assert violations(release, frame) == []
+    assert violations(release, frame.assign(credit=frame.credit[::-1].to_numpy()))
 
 
 def test_an_end_between_values_is_exact(tmp_path):

@@ -257,6 +257,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"confusion_matrix": [[1, 2]]}, "no table of 2 rows and columns"),
     ({"confusion_matrix": [[0.5, 0.5], [0, 1]]}, "It must be a whole number"),
     ({"classification_report": {"0": {"gain": 1}}}, "no line of a classification report"),
+    ({"classification_report": {"0": {"support": "many"}}}, "classification_report.0: 'many' is no number and no"),
     ({"groups": [{"where": {"c": 1}, "metrics": [{"metric": "accuracy", "value": 1}]}]}, "groups[0].where"),
     ({"model": "net", "confusion_matrix": [[1, 0], [0, 1]]}, "no one model 'net'"),
     ({"labels": [0, 0], "confusion_matrix": [[1, 0], [0, 1]]}, "a label stands twice"),
@@ -272,6 +273,18 @@ def test_a_wrong_card_is_refused_in_one_sentence(card, said, tmp_path, capsys) -
     assert said in err
     assert "c.json" in err
     assert err.count("\n") == 1
+
+
+def test_the_order_of_labels_is_asked_for_where_the_domain_has_another(tmp_path: Path, capsys, monkeypatch) -> None:
+    """Rows of a matrix are in ascending order: "no" before "yes", whatever the domain says first."""
+    monkeypatch.setitem(DOMAIN, "label", {"name": "y", "values": ["yes", "no"]})
+    card = {"confusion_matrix": [[4, 1], [2, 6]]}
+    assert "give 'labels', the order of the rows and columns" in run(capsys, "count", *_files(tmp_path, card))[2]
+    names = [one.name for one in recon.load(*_files(tmp_path, {**card, "labels": ["no", "yes"]})).models[1].statements]
+    assert names[0] == "confusion matrix, label no as no"
+    monkeypatch.delitem(DOMAIN, "label")
+    sizes = _files(tmp_path, card, {"kind": "tree", "nodes": [{"count": 13}]})
+    assert "the tree 'tree' has no label, and predicts nothing" in run(capsys, "count", *sizes)[2]
 
 
 RULES = {"kind": "rule_set", "rules": [{"if": {"a": 1}, "counts": [1, 1]}]}

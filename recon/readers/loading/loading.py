@@ -422,6 +422,7 @@ def related_of(draft: Draft) -> RelatedDataSets | None:
 def bind_draft(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
     """Return the domain of a draft (guessed where none is declared), and its models over it."""
     draft.refuse_alone()
+    draft = draft if declared is None else draft.over(declared)
     domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
     draft, domain = with_own_names(draft, domain)
     known = {*domain.place, *domain.columns}

@@ -445,6 +445,10 @@ class Draft(DraftFacts):
         """Return the draft where somebody says how many rows there are: other counts, where a file has shares."""
         return self
 
+    def over(self, domain: Domain) -> Draft:
+        """Return the draft with its classes as the label of a domain calls them."""
+        return self
+
     def of_known(self, table: Any, label: str) -> Draft:
         """Return the draft beside a table of everybody's columns, for what follows from them; `label`: its label."""
         return self

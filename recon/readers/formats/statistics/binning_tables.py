@@ -27,7 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact, plain_number
+from encoders.domain.values import (
+    AnyAttribute,
+    Categorical,
+    Continuous,
+    Grid,
+    Test,
+    Value,
+    equals,
+    exact,
+    plain_number,
+)
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.files.sheets import delimiter_of
@@ -126,7 +136,7 @@ class Variable:
             nodes.append(ModelNode(Support((0, 0)), name="others"))
         return Tree(Nodes.of(nodes), self.name)
 
-    def cumulated(self, attribute: AnyAttribute, label: str) -> Iterator[PublishedFigure]:
+    def cumulated(self, attribute: AnyAttribute, label: str, classes: Sequence[Value]) -> Iterator[PublishedFigure]:
         """Yield how many rows of each class lie below ends that are not told, at most before and at least behind."""
         below, (first, last) = [0, 0], span_of(attribute)
         for one in self.bins if self.is_number else ():
@@ -134,8 +144,8 @@ class Variable:
             if one.high is None or not self._near(one.high, attribute) or one.missing:
                 continue
             low, high = exact(one.high) - self.digits, exact(one.high) + self.digits
-            for k in (0, 1):
-                of_class = (label, Test(values=(k,)))
+            for k, value in enumerate(classes):
+                of_class = (label, equals(value))
                 if first is None or first < low <= (last if last is not None else low):
                     test = Test(high=plain_number(low), high_open=True)
                     name = f"{self.name} below {plain_number(low)}"
@@ -174,29 +184,27 @@ class BinningDraft(Draft):
 
     variables: tuple[Variable, ...] = ()
 
+    def over(self, domain: Domain) -> BinningDraft:
+        """Return the draft with its classes as the label of a domain calls them: good and bad, or 0 and 1."""
+        values = set(domain.label.values) if isinstance(domain.label, Categorical) else set()
+        return replace(self, classes=("good", "bad")) if {"good", "bad"} <= values else self
+
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return a tree per variable over a domain, and what ends with few digits leave."""
-        named = replace(self, classes=_classes(binder.domain) or self.classes)
-        mine = Binder(named, binder.domain)
+        assert self.classes is not None
         out: list[AnyModel] = []
         for variable in self.variables:
-            place = binder.domain.place.get(mine.features[variable.name].attribute)
+            place = binder.domain.place.get(binder.features[variable.name].attribute)
             attribute = None if place is None else binder.domain.all[place]
-            out.append(replace(bind(variable.tree(attribute), mine), origin=self.origin))
+            out.append(replace(bind(variable.tree(attribute), binder), origin=self.origin))
             if attribute is not None and variable.is_number:
                 figures = [
-                    replace(one, condition=mine.translate(one.condition))
-                    for one in variable.cumulated(attribute, self.label)
+                    replace(one, condition=binder.translate(one.condition))
+                    for one in variable.cumulated(attribute, self.label, self.classes)
                 ]
                 if figures:
                     out.append(Table(tuple(figures), f"{variable.name}, ends with few digits", origin=self.origin))
         return tuple(out)
-
-
-def _classes(domain: Domain) -> tuple[Value, ...] | None:
-    """Return the label's values that are called good and bad, None where it has others."""
-    values = set(domain.label.values) if isinstance(domain.label, Categorical) else set()
-    return ("good", "bad") if {"good", "bad"} <= values else None
 
 
 def looks_like_binning_table(head: str) -> bool:
