@@ -43,6 +43,7 @@ from typing import Any
 import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
+from _pytest.warnings import catch_warnings_for_item
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).with_suffix(".json")
@@ -512,6 +513,12 @@ def give(mutant: Mutant) -> None:
 # ---------------------------------------------------------------- runs
 
 
+def reports_of(item: pytest.Item) -> list[pytest.TestReport]:
+    """Run a test under its own filters of warnings, and return the reports of its parts."""
+    with catch_warnings_for_item(config=item.config, ihook=item.ihook, when="runtest", item=item):
+        return runtestprotocol(item, log=False, nextitem=None)
+
+
 def traced(item: pytest.Item, paths: set[str]) -> tuple[bool, float, dict[str, list[int]]]:
     """Run a test; return whether it passed, its seconds of CPU, and the lines of some files that it ran."""
     lines: dict[str, set[int]] = {}
@@ -530,7 +537,7 @@ def traced(item: pytest.Item, paths: set[str]) -> tuple[bool, float, dict[str, l
     begun = time.process_time()
     sys.settrace(called)
     try:
-        passed = not any(r.failed for r in runtestprotocol(item, log=False, nextitem=None))
+        passed = not any(r.failed for r in reports_of(item))
     finally:
         sys.settrace(None)
     return passed, time.process_time() - begun, {path: sorted(ran) for path, ran in lines.items()}
@@ -625,7 +632,7 @@ class Runs:
         def work() -> int:
             give(mutant)
             for name in reached:
-                if any(r.failed for r in runtestprotocol(items[name], log=False, nextitem=None)):
+                if any(r.failed for r in reports_of(items[name])):
                     return 1
             return 0
 

@@ -210,6 +210,7 @@ def test_files_of_argus_are_read_as_they_were_written(tmp_path):
     table = table_of_rows(
         columns, [("a", "b")], RespondentColumns("sales", "holding"), (f"a={tmp_path / 'in.hrc'}",), 3, "rows"
     )
+    assert ("North", "") in table.codes
     hidden = np.arange(len(table.codes)) % 3 == 0
     levels, _ = levels_of({"p": SENSITIVITY["magnitudes.p_percent"](10)}, table.contributions)
     for end, text in argus_files(table, hidden, levels, "t").items():
