@@ -27,9 +27,13 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
+from encoders.domain.values import Categorical, Continuous, Grid, Test, View
+from encoders.models.models import ColumnFigures, Statistic
+from recon.readers.formats.statistics.column_figures import column_figures
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import load
 from solvers.foundation.errors import Unsupported
+from solvers.statements.release import RowCount
 
 STEPS = {
     "standard": StandardScaler, "min-max": MinMaxScaler, "max-abs": MaxAbsScaler, "robust": RobustScaler,
@@ -206,3 +210,50 @@ def test_what_cannot_be_stated_is_named(tmp_path, capsys):
     assert "not fitted" in run(capsys, "count", stored(tmp_path, unfitted))[2]
     empty = CountVectorizer()
     assert "the vectorizer is not fitted" in run(capsys, "count", stored(tmp_path, empty))[2]
+    apart = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0))
+    apart.fit(pd.DataFrame({"x": [0.3, 0.7, 0.2, 0.9]}), [0, 1, 0, 1])
+    rounded = recon.Domain((Categorical("x", (0, 1)),), Categorical("y", (0, 1)))
+    release = recon.load(stored(tmp_path, apart), domain=rounded)  # nothing is stated of x, and that is told
+    assert [one.what for one in release.models[0].origin.unused] == ["standardscaler.mean_ of 'x'"]
+
+
+SMALL, WIDE, ANY, TEXTS = (
+    Categorical("x", (0, 1, 2)), Grid.between("x", 0, 4_999, 1), Continuous("x"), Categorical("x", ("a", "b"))
+)  # fmt: skip
+DOUBLED = {"make": lambda cell: 2 * cell}
+REASONS = [
+    (Categorical("z", (0, 1)), {"mean": 1.0, "rows": 4}, "the domain has no column of this name"),
+    (ANY, {"mean": 1.0, **DOUBLED}, "a step before it changes the column, which has no list of at most 2,000 values"),
+    (WIDE, {"mean": 1.0, **DOUBLED}, "a step before it changes the column, which has no list of at most 2,000 values"),
+    (TEXTS, {"mean": 1.0, "rows": 4}, "its values in the domain are no numbers"),
+    (TEXTS, {"quantiles": ((1, 2, 1.0),)}, "its values in the domain are no numbers"),
+    (SMALL, {"mean": 1.0, "drawn": 3}, "it was worked out of at most 3 rows, drawn if there were more: say how many"),
+    (ANY, {"commonest": 1}, "the domain has no list of at most 2,000 values of it"),
+    (WIDE, {"values": frozenset({1})}, "the domain has no list of at most 2,000 values of it"),
+    (SMALL, {"commonest": 9}, "9 is no value of it in the domain"),
+    (Grid.between("x", 0, 300, 1), {"commonest": 5}, "5 is one of more than 200 values"),
+    (SMALL, {"values": frozenset({0, 9})}, "9 is no value of it in the domain"),
+    (SMALL, {"least": 7.0}, "7 is no value of it in the domain"),
+    (SMALL, {"greatest": 7.0}, "7 is no value of it in the domain"),
+    (SMALL, {"largest": 7.0}, "7 is no value of it in the domain"),
+    (Grid.between("x", 0, 300, 1), {"mean": 1.0, "rows": 4, **DOUBLED}, "it has more than 200 values after the steps"),
+    (Categorical("x", (0, 1), missing=True), {"mean": 1.0, "make": lambda cell: cell}, "of how many rows the mean is"),
+]
+
+
+@pytest.mark.parametrize(("attribute", "figures", "why"), REASONS)
+def test_figures_that_a_domain_cannot_state_have_their_reason(attribute, figures, why):
+    domain = recon.Domain((attribute, Categorical("other", (0, 1))), None)
+    found, left = column_figures([ColumnFigures("x", "step", **figures)], domain, RowCount(4, 4))
+    assert [one.what for one in left] == ["step of 'x'"]
+    assert left[0].why.startswith(why)
+    assert not found or "values" in figures  # of which another one is in the domain
+
+
+def test_figures_of_a_column_of_the_domain_are_stated():
+    columns = {"x": View("age", Test(low=30))}
+    domain = recon.Domain((Grid.between("age", 20, 40, 1),), None, columns)
+    found, left = column_figures([ColumnFigures("x", "step", rows=4, mean=0.25)], domain, RowCount(4, 4))
+    assert left == []
+    assert [one.statistic for one in found] == [Statistic("total", "x", 1)]
+    assert column_figures([ColumnFigures("x", "step", commonest=1)], domain, None)[0][0].linear is not None

@@ -166,8 +166,10 @@ def figures_beside(
     if not figures or domain.continuous or math.prod(a.span[1] for a in domain.all) > JOINED_VALUES:
         return figures, None, left
     found, unused = column_figures(figures, domain, rows)
+    if not found:
+        return figures, None, (*left, *unused)
     origin = Provenance("scikit-learn Pipeline", ("exact",), unused=tuple(unused))
-    return figures, Table(tuple(found), "columns", origin=origin) if found else None, left
+    return figures, Table(tuple(found), "columns", origin=origin), left
 
 
 def _beyond(values: Iterable[Value]) -> Value:
