@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 import recon
 from recon.cli.app import app
 from recon.readers.formats.printed.written_tables import table_text
-from recon.release.remediation.hiding import SEARCHED, hide_cells, move_counts
+from recon.release.remediation import hiding
+from recon.release.remediation.hiding import SEARCHED, _widened, hide_cells, move_counts
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
@@ -73,8 +74,11 @@ def task_of(seed, threshold=2):
     return task, every, np.array(places)
 
 
-def least_cost(task, every, places):
-    """Return the least cost of all patterns that leave every sensitive cell its room, by brute force; None of none."""
+def least_cost(task, every, places, further=0):
+    """Return the least cost of all patterns that leave every sensitive cell its room, by brute force; None of none.
+
+    `further`: how wide the other hidden cells have to be.
+    """
     values, n = task.values[places], len(places)
     cost, open_, sensitive = task.cost[places], task.open[places], task.sensitive[places]
     distinct = {int(p): i for i, p in enumerate(places)}
@@ -89,7 +93,8 @@ def least_cost(task, every, places):
         shown = [i for i in range(n) if not sensitive[i] and int(places[i]) not in gone]
         fits = every[(every[:, shown] == values[shown]).all(axis=1)]
         width = fits.max(axis=0) - fits.min(axis=0)
-        if (width >= task.need[places]).all():
+        wide = [i for i in range(n) if int(places[i]) in gone]
+        if (width >= task.need[places]).all() and (width[wide] >= further).all():
             best = price
     return best
 
@@ -116,6 +121,33 @@ def test_no_pattern_of_all_is_cheaper(seed):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [102, 110])
+def test_further_hidden_cells_are_so_wide_too(seed):
+    """What is hidden besides is narrower at first, and is asked about then."""
+    task, every, places = task_of(seed)
+    pattern, asked = _widened(task, "cheapest", 3, Limits())
+    assert asked.sensitive.sum() > task.sensitive.sum()
+    shown = [i for i, p in enumerate(places) if not pattern.hidden[p]]
+    fits = every[(every[:, shown] == task.values[places[shown]]).all(axis=1)]
+    width = fits.max(axis=0) - fits.min(axis=0)
+    assert (width[[bool(pattern.hidden[p] and task.open[p]) for p in places]] >= 3).all()
+    assert (width >= task.need[places]).all()
+    assert pattern.cost == task.cost_of(pattern.hidden)
+    assert pattern.bound <= least_cost(task, every, places, 3) <= pattern.cost
+    assert pattern.bound <= cheapest_pattern(task, Limits()).cost
+    plain, same = _widened(task, "cheapest", 0, Limits())
+    assert (plain.cost, same) == (cheapest_pattern(task, Limits()).cost, task)
+
+
+@pytest.mark.parametrize(("most", "how"), [(11, "a flow for each sensitive cell"), (12, "")])
+def test_of_many_cells_the_pattern_is_made_cell_by_cell(tmp_path, monkeypatch, most, how):
+    (tmp_path / "wards.csv").write_text(WARDS)
+    monkeypatch.setattr(hiding, "SEARCHED", most)
+    found = hide_cells(recon.load(tmp_path / "wards.csv"), 5, Limits())
+    assert (found.cells, found.least, found.holds, found.pattern.cost) == (12, 15, True, 26)
+    assert (how in found.pattern.how, found.pattern.bound) == (True, 0 if how else 26)
+
+
 def test_most_of_the_tables_drawn_are_small_enough():
     assert sum(bool(small_enough(seed)[0]) for seed in range(60)) > 35
 
@@ -247,7 +279,8 @@ def test_tables_of_other_figures_are_refused(tmp_path, statements, more, said):
         with pytest.raises((Unsupported, ReleaseError), match=said):
             hide_cells(release, 5, Limits())
     else:
-        assert hide_cells(release, 5, Limits()).sensitive == 0
+        found = hide_cells(release, 5, Limits())
+        assert (found.sensitive, found.least) == (0, None)
 
 
 def test_of_trees_no_cell_is_hidden(tmp_path):
