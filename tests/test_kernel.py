@@ -38,6 +38,7 @@ from solvers.cells.cutting import (
     Covering,
     WordLayout,
     cuts_of,
+    disjoint_pieces,
     distinct_words,
     labels_of,
     pack_rows,
@@ -46,7 +47,7 @@ from solvers.cells.cutting import (
     split_pieces,
     with_labels,
 )
-from solvers.foundation.errors import CertificateError, NotVerified
+from solvers.foundation.errors import CertificateError, NotVerified, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.kernel import cells as cells_module
 from solvers.kernel import checker
@@ -74,7 +75,7 @@ from solvers.kernel.removals import NothingLeftError, RemainingDomains
 from solvers.kernel.rup import check as check_clauses
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.observations import ROWS, StatementIndex
-from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, RowCount, Statement
+from solvers.statements.release import UNBOUNDED, Choice, Loose, Partition, Release, RowCount, Statement, Summand
 
 # ---------------------------------------------------------------- random proofs against brute force
 
@@ -798,6 +799,9 @@ EVERYTHING = Box()
     ([*GRID, EVERYTHING], {6}, True),
     ([*GRID, EVERYTHING], {0, 6}, True),
     ([*GRID, EVERYTHING], {0, 3}, True),  # rows of the last box count, so that it must be cut
+    ([*GRID, EVERYTHING], {1}, True),
+    ([*GRID, EVERYTHING], {5}, True),
+    ([GRID[0], EVERYTHING], {1}, True),
     ([Box(((2, 1 << c),)) for c in (0, 11)] + [EVERYTHING], {2}, True),
     ([*GRID, GRID[1], EVERYTHING], {7}, False),
     ([*GRID, Box(((0, 3), (1, 1))), EVERYTHING], {7}, False),
@@ -828,6 +832,67 @@ def test_known_rows_are_met_at_once_and_rules_one_after_another(boxes, nobody, a
             first = next((j for j, asked in enumerate(tests) if held(row, asked)), None)
             wanted = [first] if held(row, piece) and first is not None and allowed[first] else []
             assert [j for at, j, mask in got if at == i and held(row, mask)] == wanted
+
+
+SMALL = RowSpace((Attribute("a", (1, 1, 1)), Attribute("b", (1, 1)), Attribute("y", (1, 1))), label=2)
+
+
+def every_piece(layout, words, row):
+    """Return the numbers of the pieces that hold a row."""
+    return [
+        i for i, mask in enumerate(masks_of(layout, words)) if all(m >> p & 1 for p, m in zip(row, mask, strict=True))
+    ]
+
+
+def no_room(held, width):
+    raise TooLarge("no room")
+
+
+def test_rows_of_the_last_box_that_count_with_one_label_are_cut():
+    layout, boxes = WordLayout(SMALL), [Box(((0, 1),)), Box(((0, 2),)), Box()]
+    each = np.arange(6, dtype=np.int64)
+    labels = (each % 2).astype(np.int32)
+    made = Partition("t", Boxes.of(boxes), True, (each // 2).astype(np.int32), labels, 0 * each, each, ("p", "q", "r"))
+    (cut,) = cuts_of(StatementIndex(Release(SMALL, RowCount(0, 9), (made,))), [0])
+    words = with_labels(layout, layout.full[None], [cut])
+    found, _, value = cut.apply(words, labels_of(layout, words), each != 4, lambda held, width: None)
+    for row in itertools.product(range(3), range(2), range(2)):
+        statement = 2 * min(row[0], 2) + row[2]
+        assert [value[i] for i in every_piece(layout, found, row)] == ([statement] if statement != 4 else [])
+
+
+def test_numbers_of_two_attributes_are_multiplied_and_added_up():
+    """Of a region without a box; the second summand is of the same rows and numbers."""
+    layout, calls = WordLayout(SMALL), []
+    region = Region(Box(((0, 6),)), (Box(((0, 2), (1, 1))),))
+    numbers = ((0, (1, 2, 3)), (1, (10, 20)))
+    statement = Statement((Summand(region, 1, numbers), Summand(region, 2, numbers)), 0, 99, "s")
+    index = StatementIndex(Release(SMALL, RowCount(0, 9), (Loose((statement,)),)))
+    cuts, words, parts = cuts_of(index, [0]), layout.full[None], []
+    for cut in cuts:
+        words, back, value = cut.apply(words, np.zeros(len(words), dtype=np.int64), np.ones(1, dtype=bool),
+                                       lambda held, width: calls.append(held))  # fmt: skip
+        parts = [(row, np.arange(len(back)), coef) for row, _, coef in parts]
+        parts = [(row[back], at, coef[back]) for row, at, coef in parts]
+        parts.append((np.zeros(len(words), dtype=np.int64), np.arange(len(words)), cut.weights(value)[0]))
+    assert len(cuts) == 2
+    assert calls[:3] == [3, 4, 5]
+    for row in itertools.product(range(3), range(2), range(2)):
+        (piece,) = every_piece(layout, words, row)
+        wanted = 3 * (row[0] + 1) * (10, 20)[row[1]] if region.holds(row) else 0
+        assert sum(coef[piece] for _, _, coef in parts) == wanted
+    with pytest.raises(TooLarge):
+        cuts[0].apply(layout.full[None], np.zeros(1, dtype=np.int64), np.ones(1, dtype=bool), no_room)
+
+
+def test_what_is_left_of_pieces_without_a_region_is_disjoint():
+    layout = WordLayout(SMALL)
+    region = Region(Box(((0, 3),)), (Box(((0, 1), (1, 1))), Box(((1, 2), (2, 1)))))
+    found = disjoint_pieces(layout, layout.full[None], region, lambda held, width: None)
+    for row in itertools.product(range(3), range(2), range(2)):
+        assert len(every_piece(layout, found, row)) == (not region.holds(row))
+    with pytest.raises(TooLarge):
+        disjoint_pieces(layout, layout.full[None], region, no_room)
 
 
 @pytest.mark.parametrize("columns", [0, 1, 64, 65, 130])
