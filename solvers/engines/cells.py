@@ -42,6 +42,7 @@ import numpy as np
 from solvers.cells.linear_system import propagate
 from solvers.cells.system import CellSystem, cells_fit, keep_system, system_of
 from solvers.engines.figures.system import sharpened
+from solvers.engines.independent_groups import count_by_groups, decide_by_groups
 from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint
@@ -414,10 +415,15 @@ class ColumnsEngine(Engine):
 
             if MasterProgram.of(release, limits).refutes(limits.stage("contradiction by columns")) is not None:
                 return refuted(query)
+            if (counted := count_by_groups(release, query.convention, limits)) is not None:
+                return counted
             raise Unsupported("column generation does not count worlds, and found no contradiction")
         if not isinstance(query, Decide):
             raise unanswered(query, self.name)
         begun = sharpened(release, query.selections, decide_without_cells(release, query, limits), settled=True)
+        begun = decide_by_groups(release, query, begun, limits)
+        if begun is None:
+            return refuted(query)
         found = _tighter(release, query.selections, begun, limits)
         return Answer("unsat") if found is None else found
 

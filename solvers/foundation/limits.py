@@ -135,6 +135,9 @@ STAGES = {
         "columns: a contradiction, before other engines look for a world", share=0.25
     ),
     "fractional world": BudgetStage("columns: the first fractional world, which all questions start from", share=0.6),
+    "one group of attributes": BudgetStage(
+        "columns: a group of attributes that no statement ties to others, of those that are left", share=0.5
+    ),
     "side of a box": BudgetStage(
         "columns: one side of one profile, at least so long, so that a few are answered", floor=2.0
     ),
