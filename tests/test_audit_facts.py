@@ -755,6 +755,24 @@ def test_together_is_asked_by_the_thresholds_of_a_policy(monkeypatch):
         assert (found.group is None) == ("group" not in asked_)
 
 
+def test_who_is_pinned_together_is_asked_where_rows_have_a_number_of_values(monkeypatch):
+    """By counts alone, beside figures of single columns, or not at all: a world that is known is tried first."""
+    monkeypatch.setattr(together, "figures_of", lambda release: release.columns)
+    monkeypatch.setattr(together, "pinned_people", lambda _, most, __, known: ("counts", most, known))
+    monkeypatch.setattr(together, "_pinned_by_columns", lambda *_: "columns")
+    own, other, label = Ns(column="y"), Ns(column="x"), Ns(name="y")
+    for columns, labelled, continuous, single, mixed, found in (
+        ((), label, (), None, None, ("counts", 3, None)),
+        ((), label, (), None, lambda: "world", ("counts", 3, "world")),
+        ((), label, (1,), None, None, None), ((), label, (), object(), None, None), ((own,), label, (), None, None,
+                                                                                   "columns"),
+        ((own,), label, (1,), None, None, None), ((own, other), label, (1,), None, None, "columns"),
+        ((own,), None, (1,), None, None, "columns"),
+    ):  # fmt: skip
+        release = Ns(columns=columns, domain=Ns(label=labelled, continuous=continuous), statements=Ns(single=single))
+        assert together._pinned_together(release, 3, Limits(), mixed) == found
+
+
 def test_classes_stand_beside_each_other_by_what_is_known_of_their_rows(monkeypatch):
     from recon.queries.located import positions
 
