@@ -9,13 +9,13 @@ import pytest
 from extras import encoded
 
 from encoders.domain.values import Categorical, Grid, Test
-from encoders.models.models import Boosting, Forest, Provenance, RuleList, RuleSet, Table, Tree
+from encoders.models.models import Boosting, Forest, Provenance, RuleList, RuleSet, Table, Tree, UnusedPublication
 from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing import facts as module
 from recon.release.auditing import together
-from recon.release.auditing.evidence import _of_bags
+from recon.release.auditing.evidence import OF_LABELS, _of_bags, _of_readers
 from recon.release.auditing.facts import (
     BOUNDED,
     _beside_rows,
@@ -44,7 +44,11 @@ from recon.release.auditing.findings import GroupDisclosure
 from recon.release.auditing.together import NOT_ASKED, SMALLER, JointDisclosure
 from recon.release.policies.assessing import CELLS
 from recon.release.policies.facts import (
+    EVERY_FIGURE,
     FIGURES,
+    LABEL_FIGURES,
+    ROW_FIGURES,
+    SIZE_FIGURES,
     AbsentFigure,
     FactTable,
     KnownFigure,
@@ -411,6 +415,22 @@ def test_known_bags_say_that_their_seeds_can_be_taken_out():
     seeds = replace(finding("high", "bag-seeds"), removable=True)
     for stored, help in (((), ""), ((seeds,), "strip"), ((seeds, replace(seeds, removable=False)), "")):
         assert [(one.why, one.help) for one in _of_bags(release, (inspected(*stored),))] == [("bags", help)]
+
+
+@pytest.mark.parametrize(
+    ("labels", "what", "opens"),
+    [
+        (False, "", EVERY_FIGURE), (True, "", OF_LABELS), (False, "columns", ROW_FIGURES),
+        (True, "columns", OF_LABELS), (True, "sizes", {**OF_LABELS, **SIZE_FIGURES}), (False, "sizes", SIZE_FIGURES),
+        (False, "labels", LABEL_FIGURES), (True, "labels", OF_LABELS), (True, "rows", EVERY_FIGURE),
+    ],
+)  # fmt: skip
+def test_what_a_reader_left_opens_all_that_it_is_about(labels, what, opens):
+    """An equation of a column with the response says something of columns, and of who is in which class."""
+    unused = UnusedPublication("the equation of 'age'", "there is no such column", labels, what)
+    model = Ns(origin=Provenance("statsmodels", (), unused=(unused,)))
+    (one,) = _of_readers(Ns(models=[Ns(origin=None), model]))
+    assert (one.opens, one.why) == (opens, "the equation of 'age' were not used (there is no such column)")
 
 
 @pytest.mark.parametrize(("rows", "bound"), [(3, 3), (UNBOUNDED - 1, UNBOUNDED - 1), (UNBOUNDED, None)])

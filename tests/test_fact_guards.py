@@ -36,7 +36,7 @@ from recon.release.auditing.facts import (
 )
 from recon.release.auditing.facts import facts_of as audited
 from recon.release.auditing.findings import AuditFindings
-from recon.release.policies.assessing import assess
+from recon.release.policies.assessing import CELLS, HIDING, MERGING, RETRAIN, assess
 from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
 from recon.release.remediation.thresholds import Demands, outcomes
 from recon.report.results import _outcome_of
@@ -483,3 +483,19 @@ def test_what_could_not_be_looked_at_may_say_anything(keeping):
             assert [check.said.help for check in found.checks[1:]] == ["inspection", "inspection"]
             (first, *_) = with_unused_of_files(replace(release, **change), Limits())
             assert any(one.why.startswith("not inspected: ") for one in first.origin.unused)
+
+
+def test_cells_of_a_table_are_hidden_and_groups_of_other_models_not_merged():
+    """What merging would mend is mended otherwise where it is not possible; every other remedy stays as it is."""
+    bad = {"smallest_group": [3, 3], "groups": [], "pinned": [2, 2], "kinds_of_counts": ["exact"]}
+    policy = policy_of(smallest_group=10, kinds_of_counts=("noisy",))
+    told = {}
+    for why in ("", CELLS, "the noise of merged counts adds up"):
+        told[why] = [one.remedy for one in assess(harmless(**bad, no_merging=why), policy).checks]
+    merged, others = told[""]
+    assert (MERGING in merged, MERGING in others) == (True, False)
+    assert told[CELLS] == [HIDING, others]
+    assert told["the noise of merged counts adds up"] == [
+        RETRAIN.format(why="the noise of merged counts adds up"),
+        others,
+    ]

@@ -139,7 +139,8 @@ def _of_readers(release: EncodedRelease) -> Iterator[UnusedFigure]:
     for model in release.models:
         for one in () if model.origin is None else model.origin.unused:
             why = f"{one.what} were not used ({one.why})"
-            yield UnusedFigure(why, OPENS[one.about] if one.about else OF_LABELS if one.labels else EVERY_FIGURE)
+            opens = {**(OPENS[one.about] if one.about else {}), **(OF_LABELS if one.labels else {})}
+            yield UnusedFigure(why, opens or EVERY_FIGURE)
 
 
 def _of_statements(release: EncodedRelease, always: frozenset[str] = frozenset()) -> Iterator[UnusedFigure]:
