@@ -80,6 +80,7 @@ READ = {
     ),
     "at least twelve": ("region,n\nA,12+\nB,3\n", {}, ["12..", "3"]),
     "a unit of people": ("region,unit,n\nA,north,3\nA,south,4\n", {}, ["3", "4"]),
+    "a status that is what people are": ("status,n\nmarried,3\nsingle,4\n", {}, ["3", "4"]),
     "before and after": ("period,n\nbefore,3\nafter,4\n", {}, ["3", "4"]),
     "a code alone": ("vector,n\nv1,3\nv2,4\n", {}, ["3", "4"]),
     "a hidden part is no difference": (
@@ -233,6 +234,9 @@ def test_metadata_have_blank_lines():
 SECTIONS = {
     "a heading twice": ("Kind,f,m\nMales,,\nA,3,4\nMales,,\nA,5,6\n", "stands alone"),
     "a heading of nothing": ("Kind,f,m\nMales,,\nA,3,4\nFemales,,\n", "stands alone"),
+    "sums of other people": ("Kind,f,m\nSex,,\nA,30,14\nB,10,10\nAge,,\nC,9,12\nD,10,12\n", "stands alone"),
+    "sums of few people": ("Kind,f,m\nSex,,\nA,1,1\nB,1,0\nAge,,\nC,1,1\nD,1,0\n", "stands alone"),
+    "a total of others": ("Kind,f,m\nSex,,\nA,30,14\nB,10,10\nAge,,\nC,20,12\nD,20,12\nTotal,41,24\n", "alone"),
     "sums that are hidden": ("Kind,f,m\nSex,,\nA,*,14\nB,10,10\nAge,,\nC,*,12\nD,10,12\n", "stands alone"),
 }
 
