@@ -40,6 +40,7 @@ from solvers.cells.cutting import (
     cuts_of,
     disjoint_pieces,
     distinct_words,
+    joined_entries,
     labels_of,
     pack_rows,
     padded,
@@ -862,27 +863,30 @@ def test_rows_of_the_last_box_that_count_with_one_label_are_cut():
 
 
 def test_numbers_of_two_attributes_are_multiplied_and_added_up():
-    """Of a region without a box; the second summand is of the same rows and numbers."""
+    """Of a region without a box, in two summands of the same rows and numbers; another statement counts."""
     layout, calls = WordLayout(SMALL), []
-    region = Region(Box(((0, 6),)), (Box(((0, 2), (1, 1))),))
+    region, counted = Region(Box(((0, 6),)), (Box(((0, 2), (1, 1))),)), Region(Box(((2, 1),)))
     numbers = ((0, (1, 2, 3)), (1, (10, 20)))
-    statement = Statement((Summand(region, 1, numbers), Summand(region, 2, numbers)), 0, 99, "s")
-    index = StatementIndex(Release(SMALL, RowCount(0, 9), (Loose((statement,)),)))
-    cuts, words, parts = cuts_of(index, [0]), layout.full[None], []
+    summed = Statement((Summand(region, 1, numbers), Summand(region, 2, numbers)), 0, 99, "s")
+    block = Loose((summed, Statement.count(counted, 0, 9, "c")))
+    cuts = cuts_of(StatementIndex(Release(SMALL, RowCount(0, 9), (block,))), [0])
+    words, values = layout.full[None], []
     for cut in cuts:
-        words, back, value = cut.apply(words, np.zeros(len(words), dtype=np.int64), np.ones(1, dtype=bool),
+        words, back, value = cut.apply(words, np.zeros(len(words), dtype=np.int64), np.ones(2, dtype=bool),
                                        lambda held, width: calls.append(held))  # fmt: skip
-        parts = [(row, np.arange(len(back)), coef) for row, _, coef in parts]
-        parts = [(row[back], at, coef[back]) for row, at, coef in parts]
-        parts.append((np.zeros(len(words), dtype=np.int64), np.arange(len(words)), cut.weights(value)[0]))
-    assert len(cuts) == 2
+        values = [*(before[back] for before in values), value]
+    assert len(cuts) == 3
     assert calls[:3] == [3, 4, 5]
+    found = joined_entries([cut.entries(value) for cut, value in zip(cuts, values, strict=True)], cuts)
+    lines = [tuple(line) for line in np.array(found).T.tolist()]
+    assert len({line[:2] for line in lines}) == len(lines)
     for row in itertools.product(range(3), range(2), range(2)):
         (piece,) = every_piece(layout, words, row)
-        wanted = 3 * (row[0] + 1) * (10, 20)[row[1]] if region.holds(row) else 0
-        assert sum(coef[piece] for _, _, coef in parts) == wanted
+        wanted = [(0, piece, 3 * (row[0] + 1) * (10, 20)[row[1]])] if region.holds(row) else []
+        wanted += [(1, piece, 1)] if counted.holds(row) else []
+        assert sorted(line for line in lines if line[1] == piece) == wanted
     with pytest.raises(TooLarge):
-        cuts[0].apply(layout.full[None], np.zeros(1, dtype=np.int64), np.ones(1, dtype=bool), no_room)
+        cuts[0].apply(layout.full[None], np.zeros(1, dtype=np.int64), np.ones(2, dtype=bool), no_room)
 
 
 def test_what_is_left_of_pieces_without_a_region_is_disjoint():
