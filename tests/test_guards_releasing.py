@@ -363,6 +363,19 @@ def test_where_nothing_was_counted_no_group_is_denied(nested, tmp_path):
     assert not any("further group" in line for line in found.sentences)
 
 
+def test_where_one_release_says_it_all_no_further_group_is_singled_out(tmp_path):
+    """The same tree again; of numbers without a grid, beside a table that hides its one count."""
+    again = registered(tmp_path / "r", written(tmp_path, "march.json", [tree(OLD, [2, 4])]))
+    found = adds(recon.load(written(tmp_path, "april.json", [tree(OLD, [2, 4], "again")])), again, Limits())
+    assert (found.differences.in_all, found.differences.note) == (0, "")
+    domain = {"attributes": [{"name": "h", "min": 0, "max": 9, "resolution": None}]}
+    hidden = {"kind": "table", "statements": [{"where": {"h": {"at_most": 4}}, "suppressed": "unknown"}]}
+    other = registered(tmp_path / "s", written(tmp_path, "hidden.json", [hidden], 6, domain))
+    new = recon.load(written(tmp_path, "new.json", [tree({"h": {"at_most": 4}}, [2, 4])], None, domain))
+    found = adds(new, other, Limits())
+    assert (found.after.measures.of_cells, found.differences.in_all) == (False, 0)
+
+
 def test_what_an_adversary_knows_is_no_published_group(nested):
     register, new = nested
     rows = known_rows(new.domain, pd.DataFrame({"smoker": [1] * 5 + [0] * 15}))
