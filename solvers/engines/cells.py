@@ -421,10 +421,10 @@ class ColumnsEngine(Engine):
         if not isinstance(query, Decide):
             raise unanswered(query, self.name)
         begun = sharpened(release, query.selections, decide_without_cells(release, query, limits), settled=True)
-        begun = decide_by_groups(release, query, begun, limits)
-        if begun is None:
+        apart = decide_by_groups(release, query, begun, limits)
+        if apart is None:
             return refuted(query)
-        found = _tighter(release, query.selections, begun, limits)
+        found = _tighter(release, query.selections, apart, limits)
         return Answer("unsat") if found is None else found
 
 

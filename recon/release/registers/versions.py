@@ -201,7 +201,8 @@ def worst_figure(key: str, figures: Sequence[Figure]) -> Figure:
     unknown = [one for one in figures if isinstance(one, UnknownFigure)]
     if len(figures) == 1 or not known:
         return (unknown or figures)[0]
-    why = "; ".join(dict.fromkeys(one.why for one in (*known, *unknown) if one.why))
+    said = (*(one.why for one in known), *(one.why for one in unknown))
+    why = "; ".join(dict.fromkeys(filter(None, said)))
     lows, highs = [one.low for one in known], [one.high for one in known if one.high is not None]
     if key == LEFT_FIGURES[0]:
         return KnownFigure(max(lows), None if unknown or len(highs) < len(known) else max(highs), why)
