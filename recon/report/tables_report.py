@@ -67,7 +67,7 @@ class TablesReport(PartReport):
         sections = [
             ("Reconstructed", [*self._given_back()]),
             ("Against the policy", [*self._policy()]),
-            (f"Groups of 1 to {self.small.below - 1:,} people", [*self._small()]),
+            (f"Groups of 1 to {self.small.below - 1:,} people", [*self._small()] if self.small.below > 1 else []),
             ("Areas that lie in no other", [*self._areas()]),
             ("Assumptions", list(self.answer.assumptions)),
         ]

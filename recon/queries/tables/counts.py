@@ -66,9 +66,10 @@ def _ended(file: str) -> bool:
         return stream.read(1) in {b"\n", b"\r"}
 
 
-def _pieces(values: Any) -> Iterator[Triples]:
+def _pieces(values: Any, alone: bool = False) -> Iterator[Triples]:
+    """Yield areas, cells and values, a piece at a time; files (`alone`) have no further column, frames may."""
     if hasattr(values, "columns"):
-        at = _three(list(values.columns))
+        at = _three(list(values.columns), alone)
         for i in range(0, len(values), PIECE):
             area, cell, value = (values.iloc[i : i + PIECE, k].tolist() for k in at)
             yield area, cell, value
@@ -85,19 +86,22 @@ def _pieces(values: Any) -> Iterator[Triples]:
     with reading(path):
         if path.lower().endswith(".parquet"):
             for frame in parquet_frames(path):
-                yield from _pieces(plain_columns(frame))
+                yield from _pieces(plain_columns(frame), alone=True)
             return
         with table_text(path, held=False) as text:
             told = csv_lines(text)
-            i, j, k = _three(next(told))
+            i, j, k = _three(next(told), alone=True)
             while piece := list(itertools.islice(told, PIECE)):
                 yield [x[i] for x in piece], [x[j] for x in piece], [x[k] for x in piece]
 
 
-def _three(names: list[str]) -> list[int]:
-    if missing := [c for c in ("area", "cell", "value") if c not in names]:
+def _three(names: list[str], alone: bool) -> list[int]:
+    wanted = ("area", "cell", "value")
+    if missing := [c for c in wanted if c not in names]:
         raise ReleaseError(f"the counts have no column '{missing[0]}'")
-    return [names.index(c) for c in ("area", "cell", "value")]
+    if alone and (more := [name for name in names if name not in wanted]):
+        raise ReleaseError(f"the column '{more[0]}' is not used, and may say more than the counts: leave it out")
+    return [names.index(c) for c in wanted]
 
 
 def _codes(
