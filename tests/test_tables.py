@@ -570,6 +570,38 @@ def test_a_cell_that_is_no_count_does_not_take_its_column_out_of_a_pivot(cell):
     assert [str(line.count) for line in found.lines] == ["3", "?", "7", "5", "6", "11"]
 
 
+@pytest.mark.parametrize("mark", ["*", "x", ".."])
+def test_percentages_with_a_mark_are_no_attribute(mark):
+    """ "*" stands for all elsewhere: "smoker" was taken for the codes of the percentages, and left out."""
+    text = f"smoker,n,Percent\nyes,20,40\nno,{mark},{mark}\nformer,30,60\n"
+    with table_read_as(TableOptions.said(suppressed=[f"{mark}=1..4"])):
+        found = counted_table(text_sheet(text))
+    assert found.names == ("smoker",)
+    assert [(line.cells, line.count.low, line.count.high) for line in found.lines] == [
+        (("yes",), 20, 20), (("no",), 1, 4), (("former",), 30, 30)]  # fmt: skip
+    assert "'Percent'" in " ".join(found.understood) or "Percent" in found.figures
+
+
+BASES = {
+    "a mark among the percentages": ("a,n,Percent\nyes,50,40\nno,50,*\n", "'n' is 50, of which 'Percent' .40. is no"),
+    "several answers of each": ("a,n,Percent\ntea,1 200,30.5\nmilk,1 200,60.1\n", "'n' is 1,200, of which"),
+    "as many asked in each town": ("t,a,n,Percent\nX,tea,50,30\nX,milk,50,60\nY,tea,70,20\nY,milk,70,90\n", "is no sh"),
+    "counts that are alike": ("a,n,Percent\ntea,50,50\nmilk,50,50\n", ""),
+    "shares of all": ("t,a,n,Percent\nX,tea,5,12.5\nX,milk,5,12.5\nY,tea,15,37.5\nY,milk,15,37.5\n", ""),
+    "counts that differ": ("a,n,Percent\ntea,50,3\nmilk,60,7\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_how_many_were_asked_is_not_how_many_answered_so(name):
+    text, why = BASES[name]
+    if why:
+        with pytest.raises(ReconError, match=why):
+            counted_table(text_sheet(text))
+    else:
+        assert "Percent" in counted_table(text_sheet(text)).figures
+
+
 def test_columns_of_notes_beside_counts_are_said_to_be_set_apart():
     found = counted_table(text_sheet("region,f,m,total,remark\nN,3,4,7,as before\nS,5,6,11,\n"))
     assert "'remark' is set apart: no counts" in found.understood

@@ -111,12 +111,16 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     return CountedTable(tuple(raw.names), tuple(lines), kept, tuple(notes), told, some)
 
 
+PERCENTAGE = r"\d{1,3}(?:\.\d{1,9})?"
+WHOLE = r"\d{1,12}|\d{1,3}(?:[ ,.]\d{3}){1,3}"
+
+
 def _count_of(line: RawLine, form: NumberForm, options: TableOptions, scale: int) -> CountCell:
     """Return what a line says of its count: of a percentage how many of its base it leaves open."""
     if not line.base:
         return count_cell(line.count, line.place, form, options, scale)
     base, text = count_cell(line.base, line.place, form, options, scale), line.count.rstrip("% ").replace(",", ".")
-    if not re.fullmatch(r"\d{1,3}(?:\.\d{1,9})?", text):
+    if not re.fullmatch(PERCENTAGE, text):
         return replace(base, low=0, mark=line.count or "(empty)")  # none of the base is above it
     half = Fraction(1, 2 * 10 ** len(text.partition(".")[2]))
     low, high = Fraction(text) - half, Fraction(text) + half
@@ -138,7 +142,8 @@ def _with_bases(raw: RawTable) -> list[RawLine]:
         n for n in raw.figures if known.like("figures", "percent", n) and known.like("figures", "base", raw.count_name)
     ]:
         shares = [cell.rstrip("% ").replace(",", ".") for cell in raw.figures[name]]
-        if not all(re.fullmatch(r"\d{1,3}(?:\.\d{1,9})?", share) for share in shares):
+        if not all(re.fullmatch(PERCENTAGE, share) for share in shares):
+            _refuse_base(raw, name, shares)
             continue
         for k in range(len(raw.names)):
             groups: dict[tuple[str, ...], list[int]] = {}
@@ -153,7 +158,34 @@ def _with_bases(raw: RawTable) -> list[RawLine]:
                 )
                 del raw.figures[name]
                 return [*each, *made]
+        _refuse_base(raw, name, shares)
     return lines
+
+
+def _refuse_base(raw: RawTable, name: str, shares: Sequence[str]) -> None:
+    """Refuse counts that are alike over the values of an attribute beside percentages that are no shares of them.
+
+    What people of several answers were asked is the base of each, and no number of people who gave it.
+    """
+    counts = [int(re.sub(r"\D", "", line.count)) if re.fullmatch(WHOLE, line.count) else None for line in raw.lines]
+    if None in counts or len(counts) < 2:
+        return
+    wholes, alike = {*counts, sum(filter(None, counts))}, False
+    for k in range(len(raw.names)):
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for line, count in zip(raw.lines, counts, strict=True):
+            groups.setdefault((*line.cells[:k], *line.cells[k + 1 :]), []).append(count or 0)
+        wholes |= {sum(group) for group in groups.values()}
+        alike = alike or all(len(group) > 1 and len({*group}) == 1 for group in groups.values())
+    for line, count, share in zip(raw.lines, counts, shares, strict=True):
+        if alike and count and re.fullmatch(PERCENTAGE, share):
+            off = Fraction(1, 2 * 10 ** len(share.partition(".")[2]))
+            if all(abs(Fraction(100 * count, whole) - Fraction(share)) > off for whole in wholes if whole):
+                raise ReleaseError(
+                    f"'{raw.count_name}' is {count:,}, of which '{name}' ({share}) is no share: it may say how many "
+                    f"were asked, not how many answered so: put the counts in its place, or leave '{name}' out",
+                    place=line.place,
+                )
 
 
 def _hundred(shares: Sequence[str]) -> bool:

@@ -162,7 +162,6 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
     roles.take_statuses(counts)
     roles.take_notes()
     roles.take_times()
-    roles.take_codes(options)
     left = roles.left
     figures = {}
     for k in [
@@ -176,6 +175,7 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
         ):
             figures[names[k]] = [line[k] for i, line in enumerate(cells) if i in roles.kept]
             left.remove(k)
+    roles.take_codes(options)
     if not left:
         raise ReleaseError("has a column of counts alone: no attribute says of whom", place=place)
     notes: list[str] = []
