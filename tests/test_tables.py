@@ -582,6 +582,27 @@ def test_percentages_with_a_mark_are_no_attribute(mark):
     assert "'Percent'" in " ".join(found.understood) or "Percent" in found.figures
 
 
+FIGURES = {
+    "shares of lines": ("sex,age,n,row_pct,col_pct\nF,y,5,42,50\nF,o,7,58,47\nM,y,5,38,50\nM,o,8,62,53\n",
+                        ("sex", "age"), ("row_pct", "col_pct")),
+    "sums of the lines above": ("group,Freq,cumulative\na,10,10\nb,20,30\nc,5,35\n", ("group",), ("cumulative",)),
+    "of how many": ("icd,patients,deaths\nA00,120,3\nB01,80,1\n", ("icd",), ("patients",)),
+    "intervals": ("drug,n,95% CI\nA,10,5-15\nB,12,6-18\n", ("drug",), ("95% CI",)),
+    "a value that is called so": ("rate,age,n\nlow,y,5\nlow,o,6\nhigh,y,7\nhigh,o,8\n", ("rate", "age"), ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_of_the_lines_are_no_values_of_people(name):
+    text, names, figures = FIGURES[name]
+    found = counted_table(text_sheet(text))
+    assert (found.names, tuple(found.figures)) == (names, figures)
+
+
+def test_a_column_of_missing_values_of_a_pivot_is_one_of_its_counts():
+    assert len(counted_table(text_sheet("sex,yes,no,missing\nF,5,7,2\nM,6,9,1\n")).lines) == 6
+
+
 BASES = {
     "a mark among the percentages": ("a,n,Percent\nyes,50,40\nno,50,*\n", "'n' is 50, of which 'Percent' .40. is no"),
     "several answers of each": ("a,n,Percent\ntea,1 200,30.5\nmilk,1 200,60.1\n", "'n' is 1,200, of which"),

@@ -477,7 +477,7 @@ BAD_FILES = [  # definitions, name and bytes of the counts, what is said
     (DEFINED, "v.csv", HEAD + ",all,3\n", "v.csv: line 2: '3' has no area or cell beside it"),
     (DEFINED, "v.csv", HEAD + f"t,all,{10**20}\n", "v.csv: line 2: '1000.*' is more people than there are"),
     (DEFINED, "v.csv", "area,cell\nt,all\n", "v.csv: .* the counts have no column 'value'"),
-    (DEFINED, "v.csv", "area,cell,value,note\nt,all,3,a\n", "v.csv: .* the column 'note' is not used, and may say more"),
+    (DEFINED, "v.csv", "area,cell,value,note\nt,all,3,a\n", "v.csv: .* the column 'note' is not used, and may say"),
     (DEFINED, "v.csv", "", "v.csv: .* the file is empty"),
     (DEFINED, "v.csv", b"area,cell,value\n\xdf,all,3\n", "v.csv: .* is text, but not in UTF-8"),
     (DEFINED, "v.csv.gz", gzip.compress((HEAD + LINES).encode(), mtime=0)[:-9], "v.csv.gz: .* is cut off"),

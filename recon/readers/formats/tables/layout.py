@@ -111,7 +111,7 @@ def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: 
             message = f"{which} may all be counts: name the one that is (--count-column '{names[found[0]]}')"
             raise ReleaseError(message, place=place)
         return []
-    shares = sum(bool(known.like("figures", "percent", name)) for name in names)
+    shares = sum(bool(known.like("figures", "percent", n) and not known.like("figures", "of_line", n)) for n in names)
     if len(found) == 1 and shares > 1 and known.like("figures", "base", names[found[0]]):
         return []
     if len(found) == 1 and (sexes > 1 or (known.total(names[found[0]]) and _numeric_columns(body, known) > 1)):
@@ -170,7 +170,7 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
         numbers = [line[k] for line in cells if line[k]]
         if (
             len(left) > 1
-            and all(is_number(n) or comparable(n) in known.marks or n.lower() == "unreliable" for n in numbers)
+            and all(re.fullmatch(r"[\W\d_]+", n) or comparable(n) in (*known.marks, "unreliable") for n in numbers)
             and roles.told_apart(k)
         ):
             figures[names[k]] = [line[k] for i, line in enumerate(cells) if i in roles.kept]
