@@ -206,6 +206,7 @@ def test_what_the_loop_keeps_is_what_it_would_count_anew(entries, monkeypatch):
     assert (cells >= 0).any()
 
 
+@pytest.mark.slow
 def test_compiled_or_not_the_worlds_are_the_same(monkeypatch):
     extra("numba")
     monkeypatch.setattr(likely, "MOVES", 1 << 8)

@@ -293,7 +293,7 @@ def test_a_line_has_the_figures_that_are_known_and_the_outcome_of_a_policy(possi
     who = left(RowCount(3, 3), 0, possible)
     who.fewest = (4, 7)
     remedy = _VersionRemedy("not published", "merge of versions", 5, lambda limits: ((of(CLASSES), who), ""))
-    line = _line(remedy, asked, Limits(), ())
+    line = _line(remedy, asked, Limits(), (), False)
     assert (line["removed_pinned"], line["removed_candidates"]) == figures
     assert (line["outcome"], "Policy: " in line["sentence"]) == (outcome, asked is not None)
 

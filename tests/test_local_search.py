@@ -260,6 +260,7 @@ def rows_by(machine, seed, monkeypatch):
     return None if rows is None else rows.tolist(), off
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_compiled_or_not_the_rows_are_the_same(seed, monkeypatch):
     extra("numba")
@@ -267,6 +268,7 @@ def test_compiled_or_not_the_rows_are_the_same(seed, monkeypatch):
     assert rows_by(True, seed, monkeypatch) == rows_by(False, seed, monkeypatch)
 
 
+@pytest.mark.slow
 def test_every_move_is_the_same_compiled_or_not():
     """Long before the end: a forest with sets of values, rules and lower bounds, some thousand moves."""
     extra("numba")
@@ -317,6 +319,7 @@ def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
 @pytest.mark.parametrize(("seconds", "there"), [(None, True), (60, True), (30, True), (5, False)])
 def test_loops_never_compiled_are_where_time_is_there(monkeypatch, seconds, there):
     monkeypatch.setattr("solvers.foundation.native.KeptFunction.before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.COMPILING", 30.0)
     assert native.ready_to_call([native.KeptFunction(region_at)], Limits(seconds=seconds)) is there
 
 

@@ -464,7 +464,11 @@ class KeptFunction:
             self.limits.report("loops are compiled, once: 15 to 25 s of a core, beside --time")
             types = tuple(map(typeof, given))
             with self.limits.meter.pause():
-                run_in_thread(lambda: self.dispatcher.compile(types), self.limits.stop, processor=FAR * COMPILING)
+                run_in_thread(
+                    lambda: self.dispatcher.compile(types),
+                    self.limits.stop,
+                    processor=FAR * STAGES["compiled loops"].floor,
+                )
         self.made = True
         return self.dispatcher(*given)
 
