@@ -146,7 +146,7 @@ def test_bounds_hold_whatever_was_missing():
     draft = directed(("x", 2, RIGHT, 3, 7), names="x", marker=0.0)  # below 2 but not 0 is no one range
     (table,) = draft.bound(Binder(draft, domain(x=None)))
     below, above = (f"x <= {split}", 3, None, False), (f"x > {split}", 0, 7, False)
-    assert said(table) == [below, ("x >= 0", 7, None, False), above]
+    assert said(table) == [below, above, ("x >= 0", 7, None, False)]
 
 
 @pytest.mark.parametrize(("drawn", "copies", "high"), [(True, 1, None), (False, 2, "twice"), (True, 2, None)])
