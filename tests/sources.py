@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 from pathlib import Path
+
+from solvers.foundation.limits import collector_paused
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("recon", "encoders", "solvers")
@@ -13,8 +16,11 @@ SOURCES = sorted(p for folder in PACKAGES for p in (ROOT / folder).rglob("*.py")
 
 @functools.cache
 def tree_of(path: Path) -> ast.Module:
-    """Return a module of ours, parsed."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    """Return a module of ours, parsed; the garbage collector, which took half of the time, never looks at it."""
+    with collector_paused():
+        found = ast.parse(path.read_text(encoding="utf-8"))
+        gc.freeze()
+    return found
 
 
 @functools.cache
