@@ -20,6 +20,7 @@ import recon
 from encoders.domain.values import Categorical, Grid
 from recon.io.files.opening import TableOptions, budget_within, table_read_as
 from recon.io.files.sheets import text_sheet, workbook_sheet
+from recon.readers.formats.printed.count_table import read_count_table
 from recon.readers.formats.tables.cells import NumberForm, count_cell
 from recon.readers.formats.tables.counted import counted_table
 from recon.readers.formats.tables.dialects import dialects
@@ -601,6 +602,53 @@ def test_figures_of_the_lines_are_no_values_of_people(name):
 
 def test_a_column_of_missing_values_of_a_pivot_is_one_of_its_counts():
     assert len(counted_table(text_sheet("sex,yes,no,missing\nF,5,7,2\nM,6,9,1\n")).lines) == 6
+
+
+UNREAD = {  # what is set apart and says more than the counts
+    "means beside a pivot": ("age,men,women,mean income\n0-17,30,28,1000\n18+,100,104,2300\n", "mean income"),
+    "shares that are none": ("age,men,women,total,% women\n0-17,30,28,58,77.3\n18+,100,104,204,51\n", "% women"),
+    "shares": ("age,men,women,total,% women\n0-17,30,28,58,48.3\n18+,100,104,204,51\n", ""),
+    "ratios": ("age,men,women,ratio\n0-17,30,28,1.07\n18+,100,104,0.96\n", ""),
+    "remarks beside a pivot": ("region,f,m,total,remark\nN,3,4,7,as before\nS,5,6,11,\n", "remark"),
+    "remarks beside counts": ("region,remark,n\nN,ill,7\nS,,11\n", "remark"),
+    "where lines are from": ("region,source,n\nN,census,7\nS,survey,11\n", ""),
+    "lines of other units": ("unit,area,n\npersons,A,5\npersons,B,7\nrate,A,5\n", "lines whose 'unit' is rate"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_what_is_set_apart_and_says_more_than_counts_is_not_used(name):
+    text, unread = UNREAD[name]
+    found = read_count_table(text)
+    assert [one.what.removeprefix("the column ").strip("'") for one in found.origin.unused] == [unread] * bool(unread)
+
+
+STACKED = {
+    "of two attributes": ("variable,level,n\nsex,F,40\nsex,M,61\nsmoker,yes,20\nsmoker,no,81\n", ("sex", "smoker"),
+                          {("F", ""): 40, ("M", ""): 61, ("", "yes"): 20, ("", "no"): 81}),
+    "by town": ("town,Characteristic,Category,Count\nX,sex,F,4\nX,sex,M,6\nY,sex,F,7\nY,sex,M,9\n", ("town", "sex"),
+                {("X", "F"): 4, ("X", "M"): 6, ("Y", "F"): 7, ("Y", "M"): 9}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STACKED)
+def test_a_column_that_names_attributes_counts_everybody_once_for_each(name):
+    text, names, counts = STACKED[name]
+    found = counted_table(text_sheet(text))
+    assert found.names == names
+    assert {line.cells: line.count.low for line in found.lines} == counts
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("variable,level,n\nsex,F,40\nsex,M,61\nsmoker,,20\n", "'variable' and 'level' say no value here"),
+        ("sex,variable,level,n\nF,sex,F,40\nM,sex,M,61\n", "'sex' is a column and a value of 'variable'"),
+    ],
+)
+def test_a_column_of_attributes_that_cannot_be_taken_apart_is_refused(text, why):
+    with pytest.raises(ReconError, match=why):
+        counted_table(text_sheet(text))
 
 
 BASES = {

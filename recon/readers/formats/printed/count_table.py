@@ -133,7 +133,9 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
             ("exact",),
             assumptions,
             unused=tuple(
-                UnusedPublication(f"the column '{name}'", why) for name, why in beside.items() if why != SHARE
+                UnusedPublication(name if name.startswith("lines whose") else f"the column '{name}'", why)
+                for name, why in (*beside.items(), *table.unread)
+                if why != SHARE
             ),
             understood=table.understood,
         ),

@@ -227,3 +227,19 @@ def rounded_cell(cell: CountCell, base: int, nearest: bool) -> CountCell:
         return cell
     off = base // 2 if nearest else base - 1
     return replace(cell, low=max(0, cell.low - off), high=(cell.high or 0) + off)
+
+
+def are_shares(told: Sequence[str], counts: Sequence[Sequence[str]]) -> bool:
+    """Return whether each cell of a column is what its own digits show of one count of its line by another.
+
+    Or by the sum of the counts of its line; as a number or a percentage.
+    """
+    for cell, line in zip(told, counts, strict=True):
+        text, shown = cell.rstrip("% ").replace(",", "."), [re.sub(r"\D", "", one) for one in line]
+        if not re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text) or not all(shown):
+            return False
+        numbers, off = [int(one) for one in shown], Fraction(6, 10 ** (len(text.partition(".")[2]) + 1))
+        pairs = [(a, b) for a in numbers for b in (*numbers, sum(numbers)) if b]
+        if not any(abs(Fraction(text) - Fraction(whole * a, b)) <= off for a, b in pairs for whole in (1, 100)):
+            return False
+    return bool(told)

@@ -11,6 +11,9 @@ from recon.readers.formats.tables.bodies import YEAR, TableBody
 from recon.readers.formats.tables.dialects import Dialects, comparable
 from solvers.foundation.errors import ReleaseError
 
+FIGURES, TEXTS, NOBODY = "figures beside counts", "notes on the lines", "no counts of people"
+UNREAD = (FIGURES, TEXTS, NOBODY, "no counts")  # what is set apart and says more than the counts
+
 
 @dataclass
 class ColumnRoles:
@@ -76,7 +79,7 @@ class ColumnRoles:
             if not scalar and values - counted and counted:
                 self.kept -= {i for i, line in enumerate(self.cells) if comparable(line[k]) not in counted}
                 lines = f"lines whose '{self.names[k]}' is {', '.join(sorted(values - counted)[:5])}"
-                self.apart[lines] = "no counts of people"
+                self.apart[lines] = NOBODY
             self.set_apart(k, "the unit of the lines")
         for k in [k for k in self.left if known.like("apart", "measure", self.names[k]) and len(self.left) > 1]:
             measures = set(self.values(k))
@@ -86,7 +89,7 @@ class ColumnRoles:
             elif others and len(measures - others) == 1:
                 self.kept -= {i for i, line in enumerate(self.cells) if line[k] in others}
                 lines = f"lines whose '{self.names[k]}' is {', '.join(sorted(others)[:5])}"
-                self.apart[lines] = "no counts of people"
+                self.apart[lines] = NOBODY
                 self.set_apart(k, f"it is {(measures - others).pop()} in every line that is left")
 
     def scale(self) -> int:
@@ -144,7 +147,7 @@ class ColumnRoles:
         """Set columns of notes apart that no line needs to be told apart."""
         for k in [k for k in self.left if self.known.like("apart", "notes", self.names[k])]:
             if self.told_apart(k):
-                self.set_apart(k, "notes on the lines")
+                self.set_apart(k, note_of(self.names[k], self.known, TEXTS))
 
     def take_statuses(self, counts: list[str]) -> None:
         """Set columns apart that say why a count is not shown, and write that into `counts` where a cell is empty.
@@ -178,3 +181,9 @@ def _codes_totals(pairs: set[tuple[str, str]], known: Dialects, options: TableOp
         return known.total(label) or label in options.total_labels
 
     return len(pairs) > 1 and any(whole(label) and not whole(code) for label, code in pairs)
+
+
+def note_of(name: str, known: Dialects, why: str) -> str:
+    """Return why a column is set apart: `why`, but where by its name it only says where its line is from."""
+    about = known.like("apart", "notes", name) and not known.like("apart", "texts", name)
+    return "it says where the line is from" if about else why

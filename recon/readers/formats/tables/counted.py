@@ -29,6 +29,7 @@ from recon.readers.formats.tables.cells import (
     number_form,
     rounded_cell,
 )
+from recon.readers.formats.tables.column_roles import UNREAD
 from recon.readers.formats.tables.dialects import comparable, dialects
 from recon.readers.formats.tables.layout import combined_first_column, raw_table
 from solvers.foundation.errors import ReleaseError
@@ -54,7 +55,9 @@ class TableLine:
 
 @dataclass(frozen=True)
 class CountedTable:
-    """A table as it was understood: attributes, lines, figures beside counts, what was set apart, notes.
+    """A table as it was understood: attributes, lines, figures beside counts, notes.
+
+    `unread`: columns and lines that were set apart and say more than the counts, with the reason.
 
     `heeded`: which of the options that are about some tables alone (`TableOptions.of_some`) were about this one.
     """
@@ -65,6 +68,7 @@ class CountedTable:
     notes: tuple[str, ...]
     understood: tuple[str, ...]
     heeded: frozenset[str] = frozenset()
+    unread: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,7 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     scale = 1_000 if any(dialects().like("said", "thousands", line) for line in raw.title) else raw.scale
     form = number_form([(line.base or line.count, line.place) for line in raw.lines])
     options = replace(options, hidden=(*options.hidden, *_ranges_of_format(raw, options)))
+    _unstack(raw)
     raw.lines = _with_bases(raw)
     counts = [_count_of(line, form, options, scale) for line in raw.lines]
     cells, labels = _with_totals(raw, options)
@@ -108,7 +113,37 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     heeded |= {f"label {one}" for each in labels for one in each} | {f"column {name}" for name in raw.names}
     heeded |= {"sheet"} if sheet.name else set()
     some = frozenset(heeded & options.of_some().keys())
-    return CountedTable(tuple(raw.names), tuple(lines), kept, tuple(notes), told, some)
+    unread = tuple((name, why) for name, why in raw.apart.items() if why in UNREAD)
+    return CountedTable(tuple(raw.names), tuple(lines), kept, tuple(notes), told, some, unread)
+
+
+def _unstack(raw: RawTable) -> None:
+    """Make attributes of a column that names one in each line, beside a column of its value.
+
+    Each person is counted once for every attribute. Raises `ReleaseError` for a line without a value.
+    """
+    known = dialects()
+    ends = [
+        [k for k, name in enumerate(raw.names) if known.like("stacked", part, name)] for part in ("names", "values")
+    ]
+    if not (len(ends[0]) == len(ends[1]) == 1) or raw.form != "long":
+        return
+    at, of = ends[0][0], ends[1][0]
+    if bare := next((line for line in raw.lines if not (line.cells[at] and line.cells[of])), None):
+        raise ReleaseError(f"'{raw.names[at]}' and '{raw.names[of]}' say no value here", place=bare.place)
+    found = list(dict.fromkeys(line.cells[at] for line in raw.lines))
+    others = [k for k in range(len(raw.names)) if k not in (at, of)]
+    if double := next((name for name in found if name in [raw.names[k] for k in others]), None):
+        raise ReleaseError(f"'{double}' is a column and a value of '{raw.names[at]}'", place=raw.lines[0].place)
+    raw.lines = [
+        replace(line, cells=(*(line.cells[k] for k in others),
+                             *(line.cells[of] if name == line.cells[at] else FREE for name in found)))
+        for line in raw.lines
+    ]  # fmt: skip
+    raw.notes.append(
+        f"'{raw.names[at]}' names attributes, '{raw.names[of]}' their values: everybody is in each of them"
+    )
+    raw.names = [*(raw.names[k] for k in others), *found]
 
 
 PERCENTAGE = r"\d{1,3}(?:\.\d{1,9})?"

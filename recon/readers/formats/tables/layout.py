@@ -15,8 +15,8 @@ from recon.io.files.opening import TableOptions
 from recon.io.files.sheets import IN_PARTS, MAX_LINES, Sheet, SheetRow
 from recon.io.files.tables import NUMBERED, counts_rows
 from recon.readers.formats.tables.bodies import YEAR, RawLine, RawTable, TableBody, body_of, cells_of
-from recon.readers.formats.tables.cells import count_like, is_number
-from recon.readers.formats.tables.column_roles import ColumnRoles, of_years
+from recon.readers.formats.tables.cells import are_shares, count_like, is_number
+from recon.readers.formats.tables.column_roles import FIGURES, TEXTS, ColumnRoles, note_of, of_years
 from recon.readers.formats.tables.dialects import Dialects, comparable, dialects
 from recon.readers.formats.tables.sections import (
     HeaderRow,
@@ -96,7 +96,9 @@ def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: 
     found = [
         k
         for k, name in enumerate(names)
-        if known.counts(name) and _has_counts(body, k) and not known.like("apart", "codes", name)
+        if known.counts(name)
+        and any(count_like(row.cells[k]) for row in body.rows)
+        and not known.like("apart", "codes", name)
     ]
     found = found if len(found) < 2 else [k for k in found if not known.figure(names[k])] or found
     events = [k for k in found if comparable(names[k]) in known.words["count"]["events"]]
@@ -121,10 +123,6 @@ def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: 
     ):
         return []
     return found
-
-
-def _has_counts(body: TableBody, k: int) -> bool:
-    return any(count_like(row.cells[k]) for row in body.rows)
 
 
 def _all_counts(body: TableBody, k: int) -> bool:
@@ -220,7 +218,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     levels: list[HeaderRow] = []
     for row in head if names_row is None else head[:-1]:
         levels.append(header_row(row, values, stubs, levels))
-    columns, levels, base = _measures(values, levels, apart, known)
+    columns, levels, base = _measures(values, levels, rows, apart, known)
     base = _base_in_title(sheet, body, columns, levels, known) if base is None else base
     levels = rows_with_names(levels)
     stub_names = _stub_names(names_row or head[-1], stubs, levels)
@@ -419,7 +417,7 @@ def _columns_of_notes(sheet: Sheet, body: TableBody, values: Sequence[int], know
             step = f"say what it stands for (--suppressed '{bad.cells[k][:40]}=0..' for any number)"
             raise ReleaseError(f"{told}: {step}, or take the column out", place=sheet.place(bad.number, k))
         if cells:
-            apart[name or "a column without a name"] = "no counts"
+            apart[name or "a column without a name"] = note_of(name, known, "no counts")
     return apart
 
 
@@ -441,7 +439,7 @@ def _refuse_hidden_attribute(
 
 
 def _measures(
-    values: list[int], levels: list[HeaderRow], apart: dict[str, str], known: Dialects
+    values: list[int], levels: list[HeaderRow], rows: Sequence[SheetRow], apart: dict[str, str], known: Dialects
 ) -> tuple[list[int], list[HeaderRow], int | None]:
     """Return the columns that are read, the levels that are about people, and the column of which they are percentages.
 
@@ -457,8 +455,11 @@ def _measures(
     if len(keep) == 1 and bases == keep and len(percent) > 1 and percent == figures:
         found = [_without_unit(labels[0][c]) for c in percent]
         return [values[c] for c in percent], [HeaderRow(levels[0].name, found)], values[keep[0]]
+    counts = [[row.cells[values[c]] for c in keep] for row in rows]
     for c in figures:
-        apart[" ".join(dict.fromkeys(each[c] for each in labels if each[c]))] = "figures beside counts"
+        shares = are_shares([row.cells[values[c]] for row in rows], counts)
+        name = " ".join(dict.fromkeys(each[c] for each in labels if each[c]))
+        apart[name] = "shares of the counts" if shares else FIGURES
     left = [level for m, level in enumerate(levels) if m not in measured]
     found_rows = [HeaderRow(level.name, [_without_unit(level.labels[c]) for c in keep]) for level in left]
     return [values[c] for c in keep], found_rows, None
@@ -605,7 +606,7 @@ def _stub_roles(
         apart["the first column"] = "it counts the rows (written by pandas or R)"
         roles.left.remove(0)
     marks = [k for k in roles.left if known.like("apart", "notes", names[k])]
-    apart |= dict.fromkeys((names[k] for k in marks), "notes on the lines")
+    apart |= {names[k]: note_of(names[k], known, TEXTS) for k in marks}
     roles.left = [k for k in roles.left if k not in marks]
     if len(roles.left) > 1:
         roles.take_named()
