@@ -74,17 +74,17 @@ def _groups(release: Release) -> Iterator[IndependentGroup]:
         graph.add_nodes_from(tied)
         graph.add_edges_from((min(tied), k) for k in tied)
     found = sorted(map(sorted, connected_components(graph)))
-    for group in found if len(found) > 1 else ():
-        own = [one for tied, one in named if not tied or tied <= set(group)]
+    for group in map(frozenset, found if len(found) > 1 else ()):
+        own = [one for tied, one in named if tied <= group]
         loose = tuple(one for one in own if isinstance(one, Statement))
         blocks = [one for one in own if not isinstance(one, Statement)]
         part = replace(
             release,
             blocks=(*blocks, *([Loose(loose)] if loose else [])),
-            impossible=tuple(box for tied, box in impossible if tied <= set(group)),
+            impossible=tuple(box for tied, box in impossible if tied <= group),
             observed=(), loosened=(), bags=(), boosted=(), settled=None,
         )  # fmt: skip
-        yield IndependentGroup(tuple(group), part)
+        yield IndependentGroup(tuple(sorted(group)), part)
 
 
 def _says_all(release: Release) -> bool:
@@ -165,13 +165,13 @@ def count_by_groups(release: Release, convention: Convention, limits: Limits) ->
         return None
     around = n * sum(math.log2(one.total) for one in release.domain.attributes)  # free attributes are in each count
     low = high = -around * (len(groups) - 1)
-    added, values = -low, list[int]()
+    added, values, unknown = -low, list[int](), 0
     for number, group in enumerate(groups):
         try:
             some = limits.stage("one group of attributes", parts=len(groups) - number)
             found = answer(group.release, Count("ordered"), some)
         except (Inconclusive, Unsupported):
-            low, high, added = -math.inf, high + around, added + around
+            low, high, added, unknown = -math.inf, high + around, added + around, unknown + 1
             continue
         if not isinstance(found, CountAnswer):
             raise EngineError(f"a count was answered by {type(found).__name__}")
@@ -183,6 +183,8 @@ def count_by_groups(release: Release, convention: Convention, limits: Limits) ->
     if convention == "ordered" and len(values) == len(groups) and _says_all(release):
         free = math.prod(one.total for one in release.domain.attributes) ** (n * (len(groups) - 1))
         return CountAnswer.of_rows(convention, n, [(math.prod(values) // free, 1)])
+    if unknown == len(groups):
+        return None
     low, high = max(low - added * SLACK, 0.0) if low > -math.inf else low, high + added * SLACK
     if convention == "multiset" and low > -math.inf:
         low = max(0.0, low - math.lgamma(n + 1) / math.log(2) * (1 + SLACK))
