@@ -181,9 +181,7 @@ def _with_bases(raw: RawTable) -> list[RawLine]:
             _refuse_base(raw, name, shares)
             continue
         for k in range(len(raw.names)):
-            groups: dict[tuple[str, ...], list[int]] = {}
-            for i, line in enumerate(lines):
-                groups.setdefault((*line.cells[:k], FREE, *line.cells[k + 1 :]), []).append(i)
+            groups = _alike_but(lines, k)
             same = (len(g) > 1 and len({lines[i].count for i in g}) == 1 for g in groups.values())
             if all(same) and all(_hundred([shares[i] for i in g]) for g in groups.values()):
                 each = [replace(line, count=share, base=line.count) for line, share in zip(lines, shares, strict=True)]
@@ -197,6 +195,14 @@ def _with_bases(raw: RawTable) -> list[RawLine]:
     return lines
 
 
+def _alike_but(lines: Sequence[RawLine], k: int) -> dict[tuple[str, ...], list[int]]:
+    """Return the numbers of the lines that differ in one attribute alone, by their cells without it."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for i, line in enumerate(lines):
+        groups.setdefault((*line.cells[:k], FREE, *line.cells[k + 1 :]), []).append(i)
+    return groups
+
+
 def _refuse_base(raw: RawTable, name: str, shares: Sequence[str]) -> None:
     """Refuse counts that are alike over the values of an attribute beside percentages that are no shares of them.
 
@@ -207,11 +213,9 @@ def _refuse_base(raw: RawTable, name: str, shares: Sequence[str]) -> None:
         return
     wholes, alike = {*counts, sum(filter(None, counts))}, False
     for k in range(len(raw.names)):
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for line, count in zip(raw.lines, counts, strict=True):
-            groups.setdefault((*line.cells[:k], *line.cells[k + 1 :]), []).append(count or 0)
-        wholes |= {sum(group) for group in groups.values()}
-        alike = alike or all(len(group) > 1 and len({*group}) == 1 for group in groups.values())
+        groups = [[counts[i] or 0 for i in each] for each in _alike_but(raw.lines, k).values()]
+        wholes |= set(map(sum, groups))
+        alike = alike or all(len(group) > 1 and len({*group}) == 1 for group in groups)
     for line, count, share in zip(raw.lines, counts, shares, strict=True):
         if alike and count and re.fullmatch(PERCENTAGE, share):
             off = Fraction(1, 2 * 10 ** len(share.partition(".")[2]))
