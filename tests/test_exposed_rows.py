@@ -18,6 +18,7 @@ from extras import batches, encoded
 from forests_with_bags import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
 from test_coupled import releases as coupled
 
 import recon
@@ -417,6 +418,22 @@ def test_numbers_of_one_gap_are_looked_at_once_and_nothing_changes(seed, tmp_pat
     assert any("declare a domain (--domain)" in note for note in found["notes"])
     sizes = [one["group_rows"][0] for one in found["most_exposed"]]
     assert sizes == sorted(sizes)
+
+
+@pytest.mark.slow
+def test_a_row_lies_in_the_cell_that_its_line_is_about(tmp_path):
+    """The bag of a forest of one tree is known in part: its cells are as many as leaves and classes, in other order."""
+    data = pd.DataFrame({"a": np.arange(12), "b": np.arange(12) % 4, "y": [0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1]})
+    data.to_csv(tmp_path / "rows.csv", index=False)
+    forest = RandomForestClassifier(1, max_depth=1, random_state=3).fit(data[["a", "b"]], data["y"])
+    (tmp_path / "forest.pkl").write_bytes(pickle.dumps(forest))
+    release = recon.load(str(tmp_path / "forest.pkl"), domain=str(tmp_path / "rows.csv"))
+    figures = measure(release)
+    found = row_groups(release, figures, TrueRows.of(release, data), Limits())
+    cells = [re.sub(r"(\w+) in (\d+)\.\.(\d+)", r"\2 <= \1 <= \3", text) for text in figures.exposure["where"]]
+    held = [data.eval(re.sub(r"(\w) = ", r"\1 == ", text)).to_numpy() for text in cells]
+    assert len(cells) == 4
+    assert all(held[line][i] for i, line in enumerate(found.line))
 
 
 def test_numbers_outside_the_domain_are_refused_as_ever():

@@ -49,6 +49,8 @@ BAGS = [
     ("forest of one", {"_n_samples": GONE, "_n_samples_bootstrap": GONE, "class_weight": "balanced"},
      "the number of training rows is not stored, and several would fit"),
     ("weighed forest", {"_n_samples_bootstrap": GONE}, "each tree's number of distinct rows agrees"),
+    ("weighed forest", {"_n_samples_bootstrap": GONE, "_n_samples": GONE},
+     "each tree's number of distinct rows agrees"),  # as many rows as weights
     ("weighed bag", {}, "each member's columns and number of distinct rows agree"),
     ("bag", {}, "each member's columns and number of distinct rows agree"),
     ("bag", {"random_state": None}, "each member's columns and number of distinct rows agree"),

@@ -95,7 +95,7 @@ def read_policy(path: str) -> Policy:
     with its source. Raises `PolicyError` in one sentence: the file is missing or malformed, has an unknown key or a
     wrong value, extends itself, or sets no threshold.
     """
-    return _resolved(path, PolicyReading({}, []))
+    return _resolved(path, PolicyReading({}, {}))
 
 
 def _preset(name: str) -> Policy:
@@ -120,10 +120,10 @@ class PolicyLayer:
 
 @dataclass(frozen=True)
 class PolicyReading:
-    """The files read so far, by their real place, and those that are being read: the way to the present one."""
+    """The files read so far, by their real place, and the paths of those being read: the way to the present one."""
 
     done: dict[str, PolicyLayer]
-    way: list[str]
+    way: dict[str, str]
 
 
 def _resolved(path: str, reading: PolicyReading) -> Policy:
@@ -149,21 +149,22 @@ def _layer_of(path: str, reading: PolicyReading) -> PolicyLayer:
     place = path if path.startswith(PREFIX) else os.path.realpath(path)
     if place in reading.done:
         return reading.done[place]
-    if place in (known := [os.path.realpath(p) if not p.startswith(PREFIX) else p for p in reading.way]):
-        circle = " -> ".join(quote(one) for one in [*reading.way[known.index(place) :], path])
+    if place in reading.way:
+        between = [*reading.way.values()][[*reading.way].index(place) :]
+        circle = " -> ".join(map(quote, [*between, path]))
         raise PolicyError(f"{quote(path)}: extends itself: {circle}")
-    if len(reading.done) + len(reading.way) >= MOST_FILES:
-        raise PolicyError(f"{quote(reading.way[0])}: extends more than {MOST_FILES} files")
+    if len(reading.done) + len(reading.way) > MOST_FILES:
+        raise PolicyError(f"{quote(next(iter(reading.way.values())))}: extends more than {MOST_FILES} files")
     part = parse_policy(_text_of(path), path)
     thresholds: dict[str, Threshold] = {}
     inconclusive, behind = None, list[str]()
-    reading.way.append(path)
+    reading.way[place] = path
     for one in [part.extends] if isinstance(part.extends, str) else part.extends or []:
         layer = _layer_of(_base_path(path, one), reading)
         thresholds |= layer.thresholds
         inconclusive = layer.inconclusive or inconclusive
         behind += [*layer.behind, _base_path(path, one)]
-    reading.way.pop()
+    del reading.way[place]
     thresholds |= {key: own for key in RULES if (own := _threshold_of(part, key, path)) is not None}
     inconclusive = _threshold_of(part, "inconclusive", path) or inconclusive
     found = PolicyLayer(part, thresholds, inconclusive, tuple(dict.fromkeys(behind)))

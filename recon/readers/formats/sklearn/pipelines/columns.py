@@ -342,8 +342,7 @@ class StepColumn:
         step = self.maps[place]
         assert isinstance(step, InBin)
         inside = before.inverse(name, attribute, False)(Test(low=step.bin - 0.5, high=step.bin + 0.5))
-        if inside.high is None:
-            return None
+        assert inside.high is not None  # an end that is not found is refused
         middle = math.nextafter(_number(inside.high), -math.inf) if inside.high_open else inside.high
         if passes(test, compare(middle)) == passes(test, compare(-LARGEST)):
             raise ReleaseError(f"the model's test '{name}' {test} does not tell values of '{attribute}' apart")
@@ -385,7 +384,7 @@ class StepColumn:
                 )
             elif not isinstance(step, Imputed):
                 return None
-        return None if math.isnan(value) else value
+        return value
 
 
 def _side_of(last: float, below: bool) -> dict[str, Value | bool]:

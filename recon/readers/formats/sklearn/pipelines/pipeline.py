@@ -334,8 +334,7 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
         remarks, notes = draft.reader_notes, draft.origin.notes
     if len(draft.features) != len(columns):
         raise ReleaseError(f"the model takes {len(draft.features)} columns, the pipeline gives {len(columns)}")
-    if any(f.make is not None for f in draft.features):
-        raise Unsupported("a model that prepares its columns itself is not read at the end of a pipeline")
+    assert all(f.make is None for f in draft.features)  # only pipelines prepare columns
     names = [f.name for f in draft.features] if draft.models else numbered([c.name for c in columns])
     inner = replace(draft, features=tuple(Feature(n, n) for n in names), named=True)
     if isinstance(inner, TreesDraft) and not any(c.lets_gaps_through for c in columns):
