@@ -41,9 +41,9 @@ typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 # Files of many seconds, their slow tests included (measured), the longest first: started last, one would keep a worker
-# busy alone at the end.
+# busy alone at the end. The first two do not compile the same loops, so that one worker compiles for both.
 LONGEST = (
-    "engines", "positions", "suggestions", "no_false_release", "coupled_commands", "certificates",
+    "positions", "suggestions", "engines", "no_false_release", "coupled_commands", "certificates",
     "result_consistency", "channel", "release_is_proved", "against_oracle", "published_tables", "greedy_lists",
     "ferry2024", "reading_limits", "experiments", "counters", "boosted_sklearn", "correlation_experiment", "gate",
     "coupled", "budgets", "assignments", "sat", "positions_truth", "spreading", "facts", "child", "converting",
@@ -80,7 +80,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest files first; mark as slow what of a sampled test is not among its cases of every run."""
+    """Put the longest files first; mark as slow or long what of a sampled test is drawn for neither."""
     told = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if told:
         raise pytest.UsageError(f"{told[0]} is called otherwise in every process (an address)")
@@ -94,9 +94,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("sampled") and not item.get_closest_marker("long"):
             cases.setdefault((item.path, item.originalname), []).append(item)
     for of_test in cases.values():
-        drawn = sorted(of_test, key=lambda item: draw(item.name))
-        for item in drawn[of_test[0].get_closest_marker("sampled").args[0] :]:
+        every_run, slow = (*of_test[0].get_closest_marker("sampled").args, None)[:2]
+        drawn = sorted(of_test, key=lambda item: (bool(item.get_closest_marker("slow")), draw(item.name)))
+        for item in drawn[every_run:]:
             item.add_marker("slow")
+        for item in () if slow is None else drawn[every_run + slow :]:
+            item.add_marker("long")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

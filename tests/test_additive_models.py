@@ -79,7 +79,7 @@ def test_rows_of_a_model_without_a_domain(capsys):
     assert "4 rows in every world" in run(capsys, "bound", str(IRIS), "--where", where)[1]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", batches(20, 300))
 def test_the_true_rows_are_never_excluded(seed, tmp_path):
     frame = additive_files.drawn(seed)
@@ -89,7 +89,7 @@ def test_the_true_rows_are_never_excluded(seed, tmp_path):
         assert violations(release, frame) == []
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(6))
 def test_worlds_are_those_that_have_the_same_bins(seed, tmp_path):
     """Every multiset of rows over a small domain of which the model has the same bins, extremes included."""
@@ -223,6 +223,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", HIDDEN)
 def test_what_json_holds_beside_its_form_is_unknown(name, tmp_path, capsys):
     way, change = HIDDEN[name]

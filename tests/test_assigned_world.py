@@ -201,7 +201,7 @@ def sets_and_impossible(rng: random.Random, rows: int, trees: int) -> tuple[Any,
     return {"recon": 1, "domain": domain, "rows": rows, "models": [model]}, truth
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(6))
 def test_sets_of_values_and_impossible_rows(seed: int, searches: str) -> None:
     file, _ = sets_and_impossible(random.Random(seed), 9, 6)

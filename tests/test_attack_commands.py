@@ -67,6 +67,7 @@ def test_membership_prints_both_sides_and_json_says_the_same(files, capsys):
     assert [one["attack"] for one in found["statistical"] if one["rows"] == "all"] == ["always in", "label-only"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", ["html", "md", "json", "txt"])
 def test_membership_writes_every_format(files, tmp_path, capsys, end):
     out = tmp_path / f"r.{end}"

@@ -271,7 +271,7 @@ def test_every_engine_copes_with_open_counts():
     assert {"histogram", "cpsat", "interval", "columns", "rows", "sat"} <= spoken.keys(), spoken
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("counts", [(2, 2), (3, 2), (2, 2, 1), (1, 2, 2), (2, 2, 0), (2, 2, 2)])
 @pytest.mark.parametrize("leaves", [1, 2])
 def test_sets_of_classes_are_all_stated(counts, leaves):
@@ -472,6 +472,7 @@ def test_questions_about_known_bags(tmp_path, capsys):
 # ---------------------------------------------------------------- files and models
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("known", [False, True])
 def test_written_and_read_back(known, tmp_path):
     rng = random.Random(f"round trip {known}")
@@ -587,6 +588,7 @@ def real_forest(data, rows, trees, **options):
     return frame, recon.Domain.from_frame(frame, label=label), forests
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("rows", "trees", "options"), [(60, 8, {}), (400, 20, {"max_depth": 6, "max_samples": 0.5})])
 def test_the_training_rows_meet_a_real_forest(data, rows, trees, options):
     frame, domain, (unknown, known) = real_forest(data, rows, trees, **options)
@@ -634,6 +636,7 @@ def group_section(got):
     return dict(recon.audit(got).sections())["What the counts say without any reconstruction"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(cells=1, seconds=0.0)], ids=["time", "cells"])
 def test_bounds_hold_and_no_figure_exceeds_what_there_was_before(limits):
     """With and without known bags, under limits that leave nothing but bounds."""

@@ -162,7 +162,7 @@ def test_sentences_follow_from_the_results(found):
     assert table.loc[("monotone", 0.1, 1_500), ["published_auc", "published_train_auc"]].tolist() == [0.972, 0.878]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("laws", [["plain"], ["monotone"], ["base_measure", "tempered_prior"]])
 @pytest.mark.parametrize("most", [1, 2])
 def test_findings_of_incomplete_results(invented, laws, most):

@@ -84,7 +84,7 @@ def solved(path, domain):
         )
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("seed", batches(30, 300))
 def test_events_are_solved_and_the_true_rows_never_excluded(seed, tmp_path):
     frame, ends = drawn(seed)

@@ -185,7 +185,7 @@ def sklearn_data(kind):
     return x, y
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", ["bits", "numbers"])
 @pytest.mark.parametrize("name", ["tree", "forest", "bag", "extra", "small"])
 def test_stored_scikit_learn_models_predict_the_same_to_the_bit(tmp_path, kind, name):

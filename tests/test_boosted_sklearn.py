@@ -63,7 +63,7 @@ def named(release) -> np.ndarray:
 # ---------------------------------------------------------------- the truth is inside
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 4)
 @pytest.mark.parametrize("family", FITS)
 def test_figures_hold_for_gradients_as_the_library_computes_them(family):
     rng = np.random.default_rng(7)
@@ -401,6 +401,7 @@ def test_labels_in_the_order_of_the_domain():
     assert exact_parts(model, *true_points(release, frame)).max() <= 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["hist", "gb"])
 def test_trees_of_one_leaf_still_say_how_many_rows_have_each_class(kind):
     frame = pd.DataFrame({"a": [0, 0, 0, 0, 0], "y": [1, 0, 1, 1, 0]})

@@ -817,6 +817,7 @@ def test_clauses_and_processes_are_counted():
 ONE_STEP = 0.25  # seconds of work: CP-SAT looks at its time about so often
 
 
+@pytest.mark.sampled(4, 14)
 @pytest.mark.parametrize("work", [0.02, 0.2, pytest.param(2.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", [
     pytest.param(file, marks=() if file in {"forest_3.json", "two_odd_cycles.json"} else pytest.mark.slow)
@@ -916,6 +917,7 @@ TWICE = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ending", ["json", "md", "html"])
 def test_no_document_says_how_long_it_took_where_a_date_is_given(ending, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
@@ -977,6 +979,7 @@ SAID = ("status", "bounds", "convention", "guarantee", "engine", "trail")
 QUICK = {("bags_open.json", "audit"), ("two_odd_cycles.json", "audit")}
 
 
+@pytest.mark.sampled(2, 12)
 @pytest.mark.parametrize(("file", "question"), [
     pytest.param(file, question, marks=() if (file, question) in QUICK else pytest.mark.slow)
     for file in FAMILIES for question in ("count", "audit")

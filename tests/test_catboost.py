@@ -191,7 +191,7 @@ def test_a_tree_that_no_row_can_walk_is_refused():
 # ------------------------------------------------------------------ XGBoost's UBJSON
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("file", UBJ)
 def test_ubjson_says_what_json_says(file):
     draft = draft_of(file)

@@ -18,6 +18,7 @@ DATA = Path(__file__).parents[1] / "examples" / "census"
 RACES = ["white", "black", "aian", "asian", "nhopi", "sor"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("tract", "people", "certain", "datasets"), [("a", 1, 1, 1), ("b", 11, 11, 1), ("c", 87, 46, 270_273_024)]
 )

@@ -232,6 +232,7 @@ def by_kind(*size: int) -> dict[str, list[tuple[Case, dict]]]:
 FEW = (14, 1)  # cases of a pool, and proofs in it that branch: seconds instead of ten
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [pytest.param((), marks=pytest.mark.slow), FEW], ids=["all", "few"])
 def test_proofs_of_every_kind_are_accepted(size, kind):
@@ -681,6 +682,7 @@ def test_results_without_certificates(results, capsys):
     assert (code, out.startswith("nothing to verify: "), "verified against" in out) == (0, True, False)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "certificates"), [("tree_classes", 0), ("unique", 1)])
 def test_an_audit_with_remedies_is_verified_against_its_own_release_alone(name, certificates, tmp_path, capsys):
     for one in (name, "tree_plain"):

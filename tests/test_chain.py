@@ -139,6 +139,7 @@ def test_selections_that_are_left_open_are_asked_of_the_next_engine(monkeypatch)
     assert settled > 5
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("late", [True, False])
 def test_what_cpsat_leaves_open_has_a_reason(monkeypatch, late):
     """Where a world is known and profiles stay open, the answer says whether the whole time was up or that of each."""

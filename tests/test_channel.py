@@ -117,7 +117,7 @@ def test_every_command_is_tried_with_a_reader_that_left():
     assert known == tried | slow
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 4)
 @pytest.mark.parametrize(("line", "code"), [
     ("audit tree.json --policy policy.toml --json | head -c 10", 1), ("verify forged.json tree.json | head -n 1", 1),
     ("gate tree.json --policy policy.toml 2>&1 | true", 1), ("gate tree.json --policy policy.toml >&-", 1),

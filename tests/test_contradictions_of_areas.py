@@ -24,7 +24,9 @@ def fit(areas, smallest, cells, listed):
     return found.status == 0
 
 
-@pytest.mark.parametrize("seeds", [40, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "seeds", [16, pytest.param(40, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.long)]
+)
 def test_what_is_named_contradicts_itself_and_no_less_does(seeds):
     """One or two counts changed, at any level: refused exactly where nothing fits; what is named fits without any."""
     refused = several = zeros = 0

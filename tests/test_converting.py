@@ -30,7 +30,7 @@ ENTRIES = [
 ]
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(14, 200)
 @pytest.mark.parametrize("guessed", [False, True], ids=["declared", "guessed"])
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e["file"])
 def test_a_converted_file_says_the_same(entry, guessed):

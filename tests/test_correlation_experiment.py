@@ -73,7 +73,7 @@ def test_every_part_gives_findings(results):
     assert not any("nan" in text for text in found.sentences)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 3)
 @pytest.mark.parametrize("left", sorted(PARTS))
 def test_findings_of_one_part_alone_and_of_all_others(results, left):
     for some in (results[results["part"] == left], results[results["part"] != left]):

@@ -197,6 +197,7 @@ def test_a_literal_out_of_range_is_refused_before_a_process_starts(clause, monke
         Formula.of(Cnf(3, ((1.5,),)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", PACKAGES)
 def test_numpy_literals(name):
     clauses = tuple(map(tuple, np.array([[1, 2], [-2, 3]], dtype=np.int64)))

@@ -134,6 +134,7 @@ def around(published, slope):
     return [c for c in range(at - 1, at + 3) if 0 <= c <= 10**12]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("law", LAWS)
 def test_gains_looked_up_together_are_the_gains(law):
     rng = random.Random(f"{law}")
@@ -150,7 +151,7 @@ def test_gains_looked_up_together_are_the_gains(law):
         assert (gains.values(np.arange(len(some)), outside) == -np.inf).all()
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", batches(18, 18))
 def test_one_noisy_partition_is_solved_directly(seed, monkeypatch):
     monkeypatch.setattr(denoised, "relax", None)  # nothing else is asked
@@ -313,7 +314,7 @@ def test_an_open_gap_is_said():
     assert LAPLACE["law"] in tree([[1, 1], [1, 1], [1, 1]])["models"][0]["noise"]["law"]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(10))
 def test_with_too_many_cells_rows_are_searched(seed):
     """What is found is a dataset of the release, and its bound holds for every dataset, also of rows not looked at."""

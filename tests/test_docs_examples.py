@@ -83,6 +83,7 @@ def shell(text, capsys):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("page", [pytest.param(p, id=p.stem, marks=SLOW if p.stem in DEAR else ()) for p in PAGES])
 def test_a_page_prints_what_it_says(page, folder, capsys):
     names = {"__name__": "__main__"}

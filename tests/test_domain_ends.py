@@ -327,6 +327,7 @@ def test_a_model_of_an_unnamed_array_takes_the_columns_in_order(tmp_path, capsys
 # ---------------------------------------------------------------- rows are always printed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["forest", "bootstrap"])
 @pytest.mark.parametrize("stopped", [False, True])
 def test_without_time_there_are_rows_all_the_same(kind, stopped, tmp_path):

@@ -749,7 +749,7 @@ def sensible_questions(one):
     return [q for q in QUESTIONS if sensible(one, q)]
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(14, 80)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("name", some(GOLDEN))
 def test_an_engine_refuses_or_is_right(name, module):
@@ -764,7 +764,7 @@ def test_an_engine_refuses_or_is_right(name, module):
                 raise AssertionError(f"{engine.name}, {name}, {question}: {error}") from error
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("module", sorted(set(MODULES) - {"draws", "likeliest"}))
 def test_every_engine_is_exercised(module):
     """An engine that refuses every golden release, or one of its kinds of question on all of them, is untested.
@@ -806,7 +806,7 @@ def test_every_engine_is_found():
     assert all(e.about and e.answers for e in found)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2, 13)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_chain_names_its_engine(name):
     one, found_engines = case(name), list(chain.engines())
@@ -892,7 +892,7 @@ def test_a_count_of_more_than_64_bits_by_hand():
 # ---------------------------------------------------------------- CP-SAT one solve at a time
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["forest_3", "join", "no_rows", "odd_cycle", "table_statistics", "rule_set_open"])
 @pytest.mark.parametrize("way", ["nothing listed", "listed by cells"])
 def test_cpsat_is_right_where_histograms_are_not_listed(name, way, monkeypatch):
@@ -962,7 +962,7 @@ TIGHT = {
 }
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(6, 40)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("tight", TIGHT)
 @pytest.mark.parametrize("half", some((0, 1)))
@@ -986,6 +986,7 @@ def test_limits_end_in_an_honest_answer(half, tight, module):
                     raise AssertionError(f"{engine.name}, {name}, {question}, {tight}: {error}") from error
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("module", sorted(BY_CELLS))
 @pytest.mark.parametrize("name", ["join", "list_interval", "huge_range"])
 def test_too_many_cells_name_the_option(name, module):
@@ -999,7 +1000,7 @@ def test_too_many_cells_name_the_option(name, module):
                 engine.answer(fresh, what, Limits(cells=1))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("module", some(MODULES))
 @pytest.mark.parametrize("tight", ["no time", "stopped", "one megabyte"])
 def test_a_limit_met_once_is_forgotten(tight, module):

@@ -84,7 +84,7 @@ def output(name):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 4)
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_points_give_the_same_bytes(name):
     stored = gzip.decompress((FOLDER / f"{name}.txt.gz").read_bytes()).decode()

@@ -329,6 +329,7 @@ def test_without_columns_it_says_what_is_needed(tmp_path):
         recon.load(path, known_columns=frame.drop(columns="a2"))
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", batches(12, 200))
 def test_the_true_rows_of_printed_and_stored_fits_are_never_excluded(seed):
     assert failures(seed)[0] == []

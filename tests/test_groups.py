@@ -44,7 +44,7 @@ def drawn(rng):
     return oracle.random_release(rng, models=1 if kind == "alone" else rng.choice([2, 3]))[0]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("by_label", [False, True])
 @pytest.mark.parametrize("batch", batches(4, 20))
 def test_smallest_group_against_all_sets(batch, by_label):
@@ -67,7 +67,7 @@ def test_smallest_group_against_all_sets(batch, by_label):
                 assert found.low >= k, (release, k, found.why)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(4, 20))
 def test_classes_against_all_datasets(batch):
     rng, tried = random.Random(f"classes {batch}"), 0

@@ -17,7 +17,7 @@ import pytest
 SCRIPT = Path(__file__).with_name("grown.py")
 
 
-@pytest.mark.parametrize("number", [500])  # 23 s of the processor
+@pytest.mark.parametrize("number", [200, pytest.param(500, marks=pytest.mark.slow)])
 def test_commands_keep_to_their_limits(number, tmp_path):
     """In a process of their own, because what pytest holds would count."""
     command = [sys.executable, str(SCRIPT), "--seed", "2026", "--number", str(number), "--light"]

@@ -207,6 +207,7 @@ UNREACHED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_nothing_is_there_for_tests_alone():
     assert set(Graph().unreached()) - UNREACHED == set()
 

@@ -39,7 +39,7 @@ def noisy(rng, n, name):
     return {"recon": 1, "domain": domain, "rows": n, "models": models}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 8)
 @pytest.mark.parametrize("seed", range(16))
 def test_the_most_likely_counts_are_found_and_proved(seed, tmp_path):
     rng = random.Random(f"huge {seed}")
@@ -155,6 +155,7 @@ def test_a_threshold_beyond_floats_is_no_internal_error(tmp_path, run):
     assert "10^400" in said.stdout
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["audit", "certify"])
 def test_millions_of_profiles_are_refused_before_memory_is_taken(tmp_path, run, command):
     """A Parquet file of some kilobytes with 1.5 million profiles: one sentence, not 700 MB under --memory 512M."""

@@ -83,6 +83,7 @@ def assert_no_row_is_left_out(df: pd.DataFrame, domain: Domain) -> None:
 
 
 class TestRealData:
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize(
         ("name", "rows"),
         [("compas14", 640), ("compas27", 11_520), ("adult24", 4_608), ("adult19", 4_608), ("credit21", 196_608)],
@@ -91,7 +92,7 @@ class TestRealData:
         df, label = real(name)
         assert possible_rows(Domain.from_frame(df, label=label)) == rows
 
-    @pytest.mark.sampled(4)
+    @pytest.mark.sampled(1)
     @pytest.mark.parametrize("name", [*LABELS, *HEADLESS])
     def test_no_row_is_left_out(self, name):
         df, label = real(name)
@@ -144,7 +145,7 @@ class TestRealData:
         found = grouped(Domain.from_frame(df, label=label))
         assert {k: len(v) for k, v in found.items()} == {"EDUCATION": 4, "MARRIAGE": 3}
 
-    @pytest.mark.sampled(6)
+    @pytest.mark.sampled(1)
     @pytest.mark.parametrize("name", LABELS)
     @pytest.mark.parametrize("rows", [2, 5, 20, 100])
     def test_few_rows_never_merge_different_attributes(self, name, rows):

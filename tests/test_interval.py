@@ -57,7 +57,7 @@ def exact(got, convention):
     return recon.count(got, convention).log2
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 5)
 @pytest.mark.parametrize("batch", batches(5, 5))
 @pytest.mark.parametrize("count_small", [True, False], ids=["counted", "bounded"])
 def test_the_interval_holds_the_exact_count(batch, count_small):
@@ -299,7 +299,7 @@ def test_sums_of_logs_keep_their_side():
     assert _add_logs([1.0, 1.0], False) <= 2.0 <= _add_logs([1.0, 1.0], True)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("convention", ["ordered", "multiset"])
 def test_no_upper_bound_lies_above_all_rows_that_there_could_be(compas, monkeypatch, convention):
     """However early the work stops, there are no more worlds than without a release."""

@@ -39,7 +39,7 @@ def drawn(seed):
     return frame, int(rng.integers(1, max(2, n // 3)))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(30))
 def test_the_true_rows_are_never_excluded(seed, tmp_path):
     frame, least = drawn(seed)
@@ -288,6 +288,7 @@ def test_rules_of_spmf_leave_one_data_set(tmp_path, capsys):
     assert "line 1, confidence: no whole number of rows has this figure" in error
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("digits", [None, 5, 2])
 def test_rules_of_spmf_never_exclude_the_truth(digits, tmp_path):
     """All digits of doubles, or few: what they leave open is not used."""

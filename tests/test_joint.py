@@ -74,6 +74,7 @@ def reached(model, row):
     return at
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", list(LEARNERS))
 def test_what_is_published_counts_the_training_rows(frame, name):
     inside, _ = shuffled_rows(frame, 150, 150, 0)

@@ -260,6 +260,7 @@ def test_what_a_proof_shows_is_true_and_no_more_is_accepted(batch):
     assert tight > 10
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("batch", range(4))
 def test_cells_and_worlds_are_those_of_the_statements(batch):
     """Every row is in the cell, and every dataset has the sums, that the statements give it one by one."""

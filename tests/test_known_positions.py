@@ -19,7 +19,7 @@ from sklearn.datasets import load_breast_cancer  # noqa: E402
 from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 4)
 @pytest.mark.parametrize("seed", range(8))
 def test_the_truth_is_never_excluded(seed):
     assert known_cases.failures(seed) == []
@@ -94,6 +94,7 @@ def test_knowledge_that_contradicts_is_named(cancer, capsys, tmp_path):
     assert "position 3" in out + err
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("text", "said"),
     [

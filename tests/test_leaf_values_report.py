@@ -103,7 +103,7 @@ def test_where_an_assumption_fails_the_report_opens_with_it():
     assert report.to_dict()["leaf_values"]["models"][0]["failed"] == found.failed != ""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["hist", "sk"])
 @pytest.mark.parametrize("decimals", [17, 8, 5, 3, 1])
 def test_the_true_rows_are_possible_whatever_the_rounding(releases, kind, decimals):

@@ -132,7 +132,7 @@ CASES = [
 COUNTS = {2: [((1, 1), (1, 0)), ((2, 0), (1, 1))], 3: [((1, 0), (1, 1), (0, 1)), ((1, 1), (1, 0), (1, 0))]}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(2, 6)
 @pytest.mark.parametrize(
     ("attribute", "theta", "second", "counts"),
     [(*case, counts) for case in CASES for counts in COUNTS[2 if case[2] is None else 3]],

@@ -250,7 +250,7 @@ def lists_agree(n, columns, classes, settings):
             assert lists.by_states(model, columns, settings) == by_column
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), LISTS)
 def test_lists_of_every_dataset(n, columns, classes, settings):
     lists_agree(n, columns, classes, settings)

@@ -86,7 +86,7 @@ def matching(worlds, labels, profile):
     return fits.sum(axis=1)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("seed", "which"), CASES)
 def test_bits_are_those_of_all_data_sets(seed, which):
     release, worlds, _, every, _ = case(seed, which)
@@ -103,7 +103,7 @@ def test_bits_are_those_of_all_data_sets(seed, which):
     assert sum(part.bits[0] for part in found.by_column) == pytest.approx(true, abs=1e-6)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("seed", "which"), CASES[::3])
 def test_figures_beside_are_those_of_all_data_sets(seed, which):
     """Without what leaves say, and where every seed must choose the tree."""
@@ -119,7 +119,7 @@ def test_figures_beside_are_those_of_all_data_sets(seed, which):
         assert found.strict == (-math.inf, -math.inf)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("seed", "which"), CASES)
 def test_verdicts_are_those_of_all_data_sets(seed, which):
     """Every profile, whole or partial: nothing certain or impossible that is not; single cells are sharp."""
@@ -164,6 +164,7 @@ def whole_frame(frame, columns):
     return pd.DataFrame(list(itertools.product((0, 1), repeat=columns + 1)), columns=frame.columns)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("one", [*CASES[::4], *DECIDED])
 def test_certify_says_who_is_decided_by_the_rule_alone(one):
     release, worlds, labels, _, frame = case(*one)
@@ -189,6 +190,7 @@ def test_some_verdicts_rest_on_the_rule_alone():
     assert found["by_rule"].sum() > 10
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("seed", "which"), CASES[::4])
 @pytest.mark.parametrize("sensitive", ["x0", "y"])
 def test_attributes_are_inferred_as_over_all_data_sets(seed, which, sensitive):

@@ -191,6 +191,7 @@ def test_people_are_counted_by_what_the_rule_does_to_them():
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rule", ["auto", "midpoints"])
 def test_counts_of_hundreds_of_millions_of_rows_are_answered(tmp_path, rule):
     """Shares below what doubles hold ended with exit code 70, products of a billion bits ran for minutes."""

@@ -134,7 +134,7 @@ SORTS = {  # of values that pickles have in lists: no sort is one that the walk 
 }  # fmt: skip
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("sort", SORTS)
 def test_values_of_every_sort_are_told_wherever_they_hang(sort, outputs):
@@ -527,7 +527,7 @@ def test_sentences_of_private_learners_are_known_and_as_their_sources_have_them(
     assert own_texts(content) == [said]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1, 5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_hidden_in_honest_files_are_told(kind):
     for seed in range(17):  # `make safety` draws 5,000

@@ -358,6 +358,7 @@ def private_forest(path, law, rows, dice):
     return release, truth
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", [RowCount(100, 100), RowCount(0, 1000)])
 @pytest.mark.parametrize("law", [NoiseLaw("discrete_laplace", Fraction(5)), NoiseLaw("discrete_gaussian", Fraction(5))])
 def test_a_private_forest_is_solved_to_the_optimum(data, law, rows):

@@ -97,7 +97,7 @@ def pinned_by_brute_force(model, kind, rows):
     return sum(common.values())
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 3)
 @pytest.mark.parametrize("kind", list(STEPS))
 def test_nobody_is_called_free_who_is_pinned_down_and_most_often_the_number_is_right(kind, tmp_path):
     rng = np.random.default_rng(len(kind))
@@ -140,7 +140,7 @@ def gate(tmp_path, model, domain, policy=POLICY, name="model.pkl", more=()):
     return recon("gate", path, "--domain", tmp_path / "domain.json", "--policy", tmp_path / "policy.toml", *more)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1, 3)
 @pytest.mark.parametrize(
     ("step", "met"),
     [
@@ -177,7 +177,7 @@ def with_gaps(strategy, scaler):
     return model.fit(table[["age", "smoker", "hours"]], table["y"]), domain, table
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("strategy", "scaler", "met"),
     [

@@ -84,7 +84,7 @@ class Always:
         return np.tile([0.4, 0.6], (len(X), 1))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", list(ATTACKS))
 @pytest.mark.parametrize("model", ["forest", "tree", "nearest row"])
 def test_members_of_what_is_learnt_by_heart_are_found(name, model):
@@ -94,7 +94,7 @@ def test_members_of_what_is_learnt_by_heart_are_found(name, model):
     assert found.members[MEMBER].mean() > found.members[~MEMBER].mean()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", list(ATTACKS))
 @pytest.mark.parametrize("model", ["forest", "tree"])
 def test_a_model_of_other_rows_and_a_constant_one_give_nothing_away(name, model):

@@ -92,7 +92,7 @@ MODELS = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", MODELS)
 def test_scikit_learn_loads_a_copy_that_predicts_the_same_in_kept_leaves(name: str, tmp_path: Path) -> None:
     """Trees, pipelines, searches and forests: kept leaves to the bit, merged ones the value of their inner node."""
@@ -130,7 +130,7 @@ def some_nodes(tree: Any) -> list[int]:
     return inner[:2]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["tree", "tree by entropy", "balanced tree", "pipeline", "search"])
 def test_the_copy_read_again_is_the_merged_release(name: str, tmp_path: Path) -> None:
     """Our own reader finds in the copy exactly the release that merging made."""

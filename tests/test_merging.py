@@ -335,6 +335,7 @@ def test_a_forest_meets_rules_about_everybody_greedily(seed: int) -> None:
     assert ("greedy" in found.how) is (found.merges > 0)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("by_hand", [True, False])
 def test_a_search_that_is_ended_says_what_it_knows(by_hand: bool) -> None:
     """Six further merges of two trees: 0, 1, 2, 4, then 3 are measured; what is known is said, or is the result."""

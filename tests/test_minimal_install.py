@@ -39,6 +39,7 @@ def without_solvers(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_tree_is_gated_and_mended(tmp_path):
     tree, policy = str(RELEASES / "compas_tree.json"), ("--policy", "preset:minimum-cell-10")
     gate = without_solvers("gate", tree, *policy, "--json")

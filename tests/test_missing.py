@@ -224,6 +224,7 @@ def test_bounds(batch):
     assert means
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["mean", "total", "median"])
 def test_statistics_of_what_is_not_missing(kind):
     rng, done = random.Random(f"statistics {kind}"), 0

@@ -170,6 +170,7 @@ def test_more_random_cards_against_every_data_set(tmp_path: Path) -> None:
     assert [said for seed in range(100, 500) if (said := _difference(seed, tmp_path))] == []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("forest", [False, True], ids=["tree", "forest"])
 def test_the_rows_of_a_real_model_are_never_excluded(forest: bool, tmp_path: Path) -> None:
     """Breast cancer in coarse columns: the card adds figures of groups, and every true row stays possible."""

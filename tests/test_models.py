@@ -453,7 +453,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(3, 4)
 @pytest.mark.parametrize(("seed", "convention"), LARGE)
 def test_many_worlds_are_enumerated_by_ortools_and_pysat(seed, convention):
     """Releases of every kind with 10^3 to 10^5 worlds: as many solutions as there are worlds by brute force."""
@@ -462,6 +462,7 @@ def test_many_worlds_are_enumerated_by_ortools_and_pysat(seed, convention):
     as_many_solutions(model_cases.released(case), convention, case.counts[convention])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "which", [0, 1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
 )

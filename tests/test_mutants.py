@@ -23,6 +23,7 @@ def test_what_is_mutated_is_there(target):
     assert mutants_of(target)
 
 
+@pytest.mark.slow
 def test_each_explanation_is_of_some_mutant():
     """An explanation of code that is gone would hide the next survivor."""
     reasons = explained()

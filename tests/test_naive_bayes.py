@@ -47,6 +47,7 @@ def stored(tmp_path, model):
     return str(path)
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", batches(8, 100))
 def test_the_true_rows_are_never_excluded(kind, seed, tmp_path):

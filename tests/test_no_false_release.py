@@ -333,6 +333,7 @@ def with_list(model, whole):
     model.history = [DecisionTreeClassifier(), whole]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "beside", [with_estimator, with_base, with_list, None], ids=["estimator", "base", "list", "template"]
 )
@@ -362,7 +363,7 @@ def test_the_model_that_was_read_is_no_second_one(judged, tmp_path):
         assert code == 0, out
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(2, 10)
 @pytest.mark.parametrize("policy", OPEN)
 @pytest.mark.parametrize("file", UNEVALUATED)
 def test_leaf_values_that_were_not_evaluated(file, policy, judged):
@@ -370,7 +371,7 @@ def test_leaf_values_that_were_not_evaluated(file, policy, judged):
     assert code in {1, 4}, out
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("policy", OPEN)
 @pytest.mark.parametrize(
     "line", ["lambda_l1: 0.5", "path_smooth: 1", "max_delta_step: 0.5", "use_quantized_grad: 1", "is_unbalance: 1"]

@@ -293,7 +293,7 @@ BITS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "learner",
     [

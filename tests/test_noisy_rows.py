@@ -173,6 +173,7 @@ def test_what_is_impossible_whatever_the_noise(encoded, batch):
     assert min(told["empty"], told["exact"]) > 0, told
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("second", ["tree", "table"])
 @pytest.mark.parametrize("rest", [[], [{"kind": "table", "statements": [{"where": {"b": 1}, "count": 3}]}]])
 def test_rows_are_not_capped_below_the_most_likely_dataset(encoded, second, rest):

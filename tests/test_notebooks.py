@@ -186,7 +186,7 @@ def test_hostile_names_are_text_and_nothing_else(name):
     read(recon.Inspection(name, name, name, None, (replace(FINDING, path=name, what=name, follows=name),) * 30))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 4)
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names_are_drawn_as_they_stand(name):
     plt = drawing()

@@ -171,6 +171,7 @@ def case(request):
     return known(request.param)
 
 
+@pytest.mark.sampled(1)
 def test_counts_are_those_of_every_data_set(case):
     release, learner, every, optimal = case
     assert optimal, "the case says nothing"
@@ -216,7 +217,7 @@ def test_bounds_without_the_whole_class_contain_the_truth(case, monkeypatch):
             assert one.errors(frame[list(found.models.columns)], frame["y"]) >= one.least
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 def test_verdicts_are_those_of_every_data_set(case):
     release, learner, every, optimal = case
     names = [a.name for a in release.domain.all]

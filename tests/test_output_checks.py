@@ -25,6 +25,7 @@ def judged(capsys, folder, rule, *files):
     return code, json.loads(out)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("asked", "code"), [(36, 0), (37, 1)])
 def test_degrees_of_freedom_are_met_where_a_pair_of_few_people_is_not(asked, code, tmp_path, capsys):
     frame = people(4, rows=40, bits=3)

@@ -84,7 +84,7 @@ def test_the_gravest_verdicts_stand_first_and_are_kept(monkeypatch):
     assert any("the 2 most serious" in line for line in who_lines(cut, None))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("file", [TREE, FOREST, NOISY])
 def test_no_value_and_no_name_is_repeated_unless_asked_for(file):
     release = recon.load(file)
@@ -105,6 +105,7 @@ def test_no_value_and_no_name_is_repeated_unless_asked_for(file):
         assert a["certificate"] in (b["certificate"], None)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("file", [TREE, FOREST, NOISY, "tests/golden/boosted_log.json", "tests/golden/columns.json"])
 def test_verify_re_checks_every_verdict_of_the_document(file):
     release = recon.load(file)

@@ -184,7 +184,7 @@ def test_cells_are_joined_by_what_propagation_leaves(batch):
 # ---------------------------------------------------------------- GraphML
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("nodes", ["attributes", "cells"])
 @pytest.mark.parametrize("path", [*GOLDEN, *SMALL], ids=lambda p: p.stem)
 def test_graphml_reads_back_the_same(path, nodes, tmp_path):
@@ -261,7 +261,7 @@ def test_the_first_engine_of_the_plan_answers(batch):
             assert answer(fresh, query, Limits(seconds=60.0)).engine == planned.asked(name)[0]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", [*GOLDEN, *EXAMPLES], ids=lambda p: p.stem)
 def test_the_plan_of_stored_releases(path):
     planned = recon.plan(recon.load(path))

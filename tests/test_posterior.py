@@ -307,6 +307,7 @@ def in_full(terms, rows, prior):
     return out, law(joined(rest, logs[-1]) + ends)
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("rows", [(260, 260), (0, 260), (200, 230)])
 @pytest.mark.parametrize("spread", [1.0, 30.0, 1000.0])

@@ -67,7 +67,7 @@ def stored(tmp_path, model, name="model.pkl"):
     return str(path)
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(15)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("seed", batches(2, 60))
@@ -148,6 +148,7 @@ def test_figures_of_steps_are_joined_with_the_counts_of_the_model(tmp_path):
     assert [one.kind for one in recon.load(stored(tmp_path, model), domain=wide).models] == ["tree"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", batches(4, 60))
 def test_words_of_texts_never_exclude_the_true_rows(seed, tmp_path):
     rng = np.random.default_rng(seed)

@@ -25,6 +25,7 @@ def loaded(file):
     return recon.load(CORPUS / file, domain=recon.Domain.from_frame(ROWS[columns])), ROWS[columns]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("file", ["ranger_survival.rds", "ranger_bag.rds"])
 def test_the_true_rows_are_never_excluded(file):
     release, rows = loaded(file)
@@ -159,6 +160,7 @@ def table_of(root):
     return draft.bound(Binder(draft, DOMAIN))[0].statements
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("file", ["ranger_shares.rds", "ranger_classes.rds"])
 def test_classes_of_leaves_are_those_of_the_true_rows_and_of_no_others(file):
     """Three trees (two, of classes) on 60 people, fitted in R 4.2 by ranger 0.14 with every row once."""

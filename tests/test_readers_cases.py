@@ -175,7 +175,7 @@ def test_trees_of_other_rows_are_a_release_of_their_own():
     assert verdicts["verdict"].ne("impossible").all()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("file", "second"),
     [

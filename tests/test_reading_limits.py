@@ -105,7 +105,7 @@ def measured(request, tmp_path_factory):
     return {name: found[1 + 2 * i : 3 + 2 * i] for i, name in enumerate(paths)}, found[0][1], paths
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1, 10)
 @pytest.mark.parametrize(("name", "ending", "codes", "words"), CASES, ids=[c[0] for c in CASES])
 def test_small_files_that_ask_for_much(measured, name, ending, codes, words):
     found, base, paths = measured

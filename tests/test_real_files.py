@@ -67,7 +67,7 @@ def real(data, name: str, rows: int) -> pd.DataFrame:
     return pd.read_csv(data(name)).sample(rows, random_state=1).reset_index(drop=True)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["compas14.csv.gz", "credit21.csv.gz"])
 @pytest.mark.parametrize("fit", FITS)
 def test_the_training_data_satisfy_what_is_read(data, tmp_path, name, fit):
@@ -89,6 +89,7 @@ def test_the_training_data_satisfy_what_is_read(data, tmp_path, name, fit):
     assert violations(release, wrong) != [] or found <= {"size", "distinct"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fit", ["plain", "balanced", "forest", "extra trees", "bagging", "histograms"])
 def test_missing_values(data, tmp_path, fit):
     """From scikit-learn 1.8 on; earlier versions put such rows into wrong leaves (test_sklearn_files)."""
@@ -119,6 +120,7 @@ def test_numbers_between_the_grid_of_a_float_column_are_cut_where_the_model_cuts
     assert violations(release, frame) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fit", ["plain", "forest", "extra trees", "histograms"])
 def test_without_a_domain_one_is_guessed_and_every_answer_says_so(data, tmp_path, fit):
     frame = real(data, "compas14.csv.gz", 800)

@@ -40,7 +40,7 @@ def test_full_grown_forests_are_given_back_whole(data, name, rows, trees):
     assert recon.measure(release).determined_rows == rows
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("rows", "trees"), [(50, 3), (50, 5), (50, 10), (50, 20), (100, 10), (100, 20), (100, 50)])
 def test_counts_are_those_of_all_histograms(data, rows, trees):
     truth, release = trained(data("compas14.csv.gz"), rows, trees)

@@ -344,7 +344,7 @@ def least_of_each(content):
     return sum(min(one[row] for one in every) for row in set().union(*every)) if every else None
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(24))
 def test_the_figures_are_those_of_every_dataset(tmp_path, seed):
     content, truth = oracle.random_release(random.Random(seed), models=3)
@@ -370,7 +370,7 @@ def test_the_figures_are_those_of_every_dataset(tmp_path, seed):
                                            "decision": "release"}]  # fmt: skip
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_bounds_hold_where_limits_end_the_counting(tmp_path, seed):
     content, truth = oracle.random_release(random.Random(100 + seed), models=3)
@@ -680,6 +680,7 @@ def test_models_of_one_name_are_told_apart_by_their_files(tmp_path):
     assert [one.name for one in said.release.models][:2] == ["tree", "tree"]  # as certificates name them
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["forest", "rule_list", "rule_set", "boosting"])
 def test_every_kind_of_model_takes_a_file_in_its_name(tmp_path, kind):
     release = {"forest": "compas_forest.json", "rule_list": "compas_rule_list.json", "rule_set": None,

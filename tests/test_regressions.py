@@ -51,7 +51,7 @@ def test_as_many_data_sets_as_there_are_by_brute_force(tmp_path):
     assert recon.count(release, "multiset").value == same > 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("digits", [4, 5, 6, 8])
 def test_every_pair_of_columns_is_counted_exactly_from_so_many_digits(digits, tmp_path, data):
     data("compas14.csv.gz")
@@ -282,6 +282,7 @@ def fitted_result(kind):
     return sm.GLM(grade == "mild", sm.add_constant(people), family=sm.families.Binomial()).fit()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["GLM", "MNLogit"])
 def test_what_a_usual_fit_saves_is_known(kind, tmp_path):
     """Steps of the solver, and names that pandas stores in memory of pyarrow."""

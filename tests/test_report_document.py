@@ -54,6 +54,7 @@ def validators():
     return [jsonschema.Draft202012Validator(one) for one in (schema, closed(schema))]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", EVERY)
 def test_documents_validate_against_the_published_schema(validators, name):
     document = documents.large(60) if name == "large" else documents.EVERY[name]()

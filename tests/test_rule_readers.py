@@ -483,6 +483,7 @@ def test_regions_of_rules_are_exactly_their_rows(seed):
             assert any(len(r) > 1 for r in plain[:i]) or not mine
 
 
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("seed", range(40))
 def test_label_statements_hold_for_whatever_rows_the_list_was_fitted_on(seed):
     names = ["a", "b", "c", "d"]

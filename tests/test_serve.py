@@ -44,6 +44,7 @@ def test_the_first_page_is_there_and_only_for_whoever_knows_the_token(served):
         assert "default-src 'none'" in headers["content-security-policy"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "host", ["example.org", "127.0.0.1", "example.org:{port}", "127.0.0.1.example.org:{port}", "", None]
 )

@@ -88,7 +88,7 @@ def run_each(way: str, check: object) -> None:
     settings(max_examples=100)(check)()  # type: ignore[operator]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_captures_against_brute_force(way: str) -> None:
     @given(problems())
     def check(problem: tuple[Sizes, list[Box]]) -> None:

@@ -68,7 +68,7 @@ def identity(entry: dict) -> str:
     return entry["file"]
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("entry", every(TREES), ids=identity)
 def test_the_training_data_satisfy_every_statement_and_counts_are_the_live_models(entry):
     frame = frame_of(entry)
@@ -111,7 +111,7 @@ def test_the_training_data_satisfy_every_statement_and_counts_are_the_live_model
     assert checked or any(drawn) or not {"exact", "bag"} & set(model.origin.counts)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", sorted(BY_NAME))
 def test_all_versions_and_containers_give_the_same_statements(name):
     """Where versions of the library fitted the same tree they say the same; so do all containers of one version."""
@@ -140,7 +140,7 @@ def test_all_versions_and_containers_give_the_same_statements(name):
 BAGGED = [e for n in TREES for e in BY_NAME[n] if e["truth"].get("bootstrap") and "regressor" not in n]
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("entry", BAGGED, ids=identity)
 def test_the_bags_are_rebuilt_from_the_stored_seeds(entry):
     """Where they are given, they are those the library drew."""

@@ -34,6 +34,7 @@ FILES = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("file", FILES)
 def test_the_true_rows_are_never_excluded(file):
     extra("pyarrow")
@@ -136,6 +137,7 @@ def changed(file, **settings):
     return out.getvalue()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("labels", "why"), [([], "has labels of 0 columns, of 1"), (None, "has labels of 0 columns")])
 def test_a_step_that_names_no_labels_is_refused(labels, why, tmp_path):
     extra("pyarrow")
@@ -159,7 +161,7 @@ def one_more(frame):
     return frame.assign(impurityStats=stats, rawCount=frame.rawCount.where(frame.index != 2, frame.rawCount + 1))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("file", "settings", "error", "why"),
     [
@@ -231,6 +233,7 @@ def test_metadata_alone_name_the_folder(tmp_path):
         recon.load(next((folder / "metadata").glob("part-*")))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("file", "settings", "counts"),
     [
@@ -260,7 +263,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("old", "new", "why", "error"), STEPS)
 def test_steps_that_make_columns_otherwise_are_refused(old, new, why, error, tmp_path):
     """Where no step numbers the values of a column, it is one of numbers."""

@@ -97,7 +97,7 @@ def text_of(frame, seed):
     return events[["time", "survival", "std.err"]].assign(n=events["n.risk"]).drop(columns="n").round(digits), True
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", batches(36, 360))
 def test_the_true_rows_are_never_excluded(seed, tmp_path):
     frame = drawn(seed)
@@ -123,6 +123,7 @@ def test_figures_that_are_empty_are_said_to_be_open(tmp_path):
     assert "empty or nan (2)" in note
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("digits", "known"), [(7, 158), (6, 158), (5, 142), (4, 15), (3, 0)])
 def test_six_digits_of_a_curve_give_deaths_and_people_at_risk(digits, known, tmp_path):
     WHAS[["time", "survival"]].round(digits).to_csv(tmp_path / "curve.csv", index=False)
@@ -160,6 +161,7 @@ def test_a_list_of_every_time_gives_one_data_set(tmp_path):
     assert set(recon.certify(release, frame[["time", "event"]].head(5)).verdict) == {"certain"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("file", ["survfit.rds", "survfit.txt"])
 def test_r_curves_of_two_groups_are_read(file):
     frame = pd.read_csv(CORPUS / "survfit_rows.csv")

@@ -84,7 +84,9 @@ def test_brute_force_over_tiny_areas():
     assert split > 25
 
 
-@pytest.mark.parametrize("seeds", [30, pytest.param(110, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "seeds", [10, pytest.param(30, marks=pytest.mark.slow), pytest.param(110, marks=pytest.mark.long)]
+)
 def test_widths_and_radii_of_tiny_areas_against_all_pairs_of_data_sets(seeds):
     """By own tables and by all, with tables left out or noisy: bounds hold, are mostly exact, certificates hold."""
     told = Counter()

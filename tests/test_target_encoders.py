@@ -51,7 +51,7 @@ def fitted(tmp_path, frame, **settings):
     return str(path)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", batches(8, 100))
 @pytest.mark.parametrize("smooth", ["auto", 5.0, 0.0])
 def test_the_true_rows_are_never_excluded(seed, smooth, tmp_path):

@@ -93,6 +93,7 @@ def test_there_are_golden_files_of_every_kind():
     assert len(FILES) > 80
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("entry", FILES, ids=lambda e: e["file"])
 def test_golden(entry):
     text = (GOLDEN / entry["file"]).read_text(encoding="utf-8")

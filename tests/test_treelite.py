@@ -51,6 +51,7 @@ def drawn(seed):
     return frame, of_sklearn(model)
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("seed", batches(16, 300))
 def test_the_true_rows_are_never_excluded(seed, tmp_path):
     frame, content = drawn(seed)

@@ -106,6 +106,7 @@ def test_a_bound_that_is_all_of_it_says_so(tmp_path):
     assert f"bits left beyond the order of rows: at most all of {before:,.1f}" in lines
 
 
+@pytest.mark.slow
 def test_a_forest_whose_bags_are_known_says_how_to_draw_all_the_same(tmp_path, capsys):
     drawn = np.random.default_rng(1)
     rows, labels = drawn.integers(0, 2, (12, 2)), drawn.integers(0, 2, 12)

@@ -74,6 +74,7 @@ def test_a_time_limit_is_no_rejection(monkeypatch, capsys, tmp_path):
     assert "certified (" not in out
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["verdict", "unique", "status", "certificate", "recon_certificate", "rows"])
 def test_attributes_may_be_named_like_the_keys_of_results(monkeypatch, capsys, tmp_path, name):
     release, result, people = tmp_path / "t.json", tmp_path / "r.json", tmp_path / "p.csv"
@@ -125,7 +126,7 @@ def test_steps_far_beyond_64_bits_are_right_or_rejected(tmp_path):
         verifier.verify(NoWorld(), proof_from(proof))
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("odd", ODD, ids=[f"odd{i}" for i in range(len(ODD))])
 @pytest.mark.parametrize("where", ["over", "statement", "multiplier", "value", "block", "part", "at_most"])
 def test_odd_values_end_in_a_rejection(where, odd):

@@ -61,6 +61,7 @@ def _release(name: str) -> recon.EncodedRelease:
     return recon.versions(fitted, {"datasets": datasets, "relations": relations})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CASES)
 def test_every_relation_on_real_rows(name: str) -> None:
     """Every true row is possible where it is; what is proved of a data set is said of it; certificates hold."""
