@@ -79,6 +79,10 @@ VERDICT = (
 ENDS = ("test_exit_codes.py",)
 RELATED = ("test_versions_relations.py", "test_versions.py", "test_versions_folds.py", "test_register_versions.py")
 ALIGNED = ("test_versions_positions.py",)
+COLUMNS = (
+    "test_prepared.py", "test_separate_columns.py", "test_marginals.py", "test_compositions.py",
+    "test_guards_learners.py", "test_guards_statistics.py",
+)  # fmt: skip
 OUTPUT = ("print_error", "print_lines", "parse_memory", "records", "write_table", "write_text")
 TARGETS = (
     Target("recon.cli.output.printing", ENDS),
@@ -93,7 +97,7 @@ TARGETS = (
     Target("solvers.engines.marginal_statements", ("test_marginal_statements.py",)),
     Target("solvers.engines.closed_form", ("test_separate_columns.py",)),
     Target("encoders.parts.linear", ("test_linear_statements.py",)),
-    Target("recon.readers.formats.statistics.column_figures", ("test_prepared.py",)),
+    Target("recon.readers.formats.statistics.column_figures", COLUMNS),
     Target("solvers.engines.marginal_worlds", ("test_marginals.py",), ("pinned_beside", "of", "is_world")),
     Target("recon.release.remediation.thresholds", VERDICT, ("_limit", "outcomes", "_entry_of")),
     Target("recon.report.results", VERDICT, ("_outcome_of",)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -29,6 +31,8 @@ from sklearn.tree import DecisionTreeClassifier
 import recon
 from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.models.models import ColumnFigures, Statistic
+from recon.readers.formats.drafts.binding import single
+from recon.readers.formats.statistics import column_figures as figures_of_columns
 from recon.readers.formats.statistics.column_figures import column_figures
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import load
@@ -95,26 +99,44 @@ def test_one_number_of_a_scaler_is_of_values(tmp_path):
     assert recon.load(stored(tmp_path, whole), domain=recon.Domain.from_frame(frame.dropna())).rows.high == 3
 
 
+def nearly(number):
+    return round(float(number), 6)
+
+
+SAME = {  # what the numbers of a transformer say of the values of five rows, those that are missing left out
+    "standard": lambda a, n: (len(a), a.sum(), (a * a).sum()),
+    "mean": lambda a, n: nearly(a.mean()) if len(a) else None,
+    "min-max": lambda a, n: (a.min(initial=9), a.max(initial=-9)),
+    "max-abs": lambda a, n: abs(a).max(initial=-9),
+    "rows": lambda a, n: sorted(a),
+    "codes": lambda a, n: ({*a}, len(a) < n),
+    "commonest": lambda a, n: (a == 0).sum() == np.unique_counts(a).counts.max(initial=0),
+}
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["standard", "min-max", "max-abs", "rows", "commonest", "codes", "mean"])
-def test_worlds_are_those_with_the_same_figures(kind, tmp_path):
-    """Every multiset of five rows of a column to which the transformer fits the same numbers."""
-    frame = pd.DataFrame({"a": [0, 1, 1, 2, 4]})
-    fitted = STEPS[kind]().fit(frame)
-    domain = recon.Domain.from_frame(pd.DataFrame({"a": range(5)}))
-    release = recon.load(stored(tmp_path, fitted), domain=domain, rows=5)
+@pytest.mark.parametrize(
+    ("kind", "gap", "most"),
+    [
+        *((kind, False, 2_000) for kind in SAME),
+        *((kind, True, 2_000) for kind in SAME if kind != "rows"),
+        *((kind, gap, 5) for kind in ("standard", "mean", "min-max", "max-abs") for gap in (False, True)),
+    ],
+)
+def test_worlds_are_those_with_the_same_figures(kind, gap, most, tmp_path, monkeypatch):
+    """Every multiset of five rows of a column to which the transformer fits the same numbers.
 
-    def figures(rows):
-        a = np.array(rows)
-        found = {
-            "standard": (a.sum(), (a * a).sum()), "mean": a.sum(), "min-max": (a.min(), a.max()),
-            "max-abs": abs(a).max(), "rows": sorted(rows), "codes": sorted(set(rows)),
-            "commonest": np.bincount(a, minlength=5)[1] == np.bincount(a).max(),
-        }  # fmt: skip
-        return found[kind]
-
-    same = sum(figures(rows) == figures(frame.a) for rows in combinations_with_replacement(range(5), 5))
-    assert recon.count(release, "multiset").value == same
+    Values of the domain are gone through one by one (`most` of them), or in ranges.
+    """
+    monkeypatch.setattr(figures_of_columns, "MAX_VALUES", most)
+    frame = pd.DataFrame({"a": [0, 0, 3, -1, None if gap else 1]})
+    domain = recon.Domain((Grid.between("a", -4, 4, missing=gap),), None)
+    release = recon.load(stored(tmp_path, STEPS[kind]().fit(frame)), domain=domain, rows=5)
+    cells = [*range(-4, 5), *([None] if gap else [])]
+    known = [[v for v in row if v is not None] for row in combinations_with_replacement(cells, 5)]
+    said = [SAME[kind](np.array(row, dtype=float), 5) for row in known]
+    true = SAME[kind](frame.a.dropna().to_numpy(dtype=float), 5)
+    assert recon.count(release, "multiset").value == sum(one == true for one in said)
 
 
 @pytest.mark.slow
@@ -258,3 +280,52 @@ def test_figures_of_a_column_of_the_domain_are_stated():
     assert left == []
     assert [one.statistic for one in found] == [Statistic("total", "x", 1)]
     assert column_figures([ColumnFigures("x", "step", commonest=1)], domain, None)[0][0].linear is not None
+
+
+WIDER = {
+    "grid": Grid.between("a", 0, 40, 0.01), "missing": Grid.between("a", -40, 40, 0.01, missing=True),
+    "any number": Continuous("a"), "an interval": Continuous("a", Fraction(0), Fraction(40)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("attribute", WIDER)
+@pytest.mark.parametrize("kind", ["min-max", "max-abs", "robust", "even bins", "bins", "quantiles", "rows"])
+@pytest.mark.parametrize("bits", [np.float32, np.float64])
+def test_of_more_values_than_are_gone_through_the_true_rows_are_not_excluded(kind, attribute, bits, tmp_path):
+    """Rows of 32 bits: their least value is stored as 0.2800000011920929, and the domain has 0.28."""
+    frame = pd.DataFrame({"a": np.random.default_rng(len(kind)).integers(28, 4000, 30) / 100})
+    path = stored(tmp_path, STEPS[kind]().fit(frame.astype(bits)))
+    release = recon.load(path, domain=recon.Domain((WIDER[attribute],), None), rows=30)
+    assert violations(release, frame) == []
+    assert len(release.models[0].statements) >= 3 or bits == np.float32  # these bins are drawn from 64 bits alone
+    assert release.models[0].origin.unused == ()
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    "values", [Grid.between("x", -2.5, 3, 0.05), Categorical("x", (-2.5, -0.1, 0, 0.1, 0.35, 1, 2.5, 2.8, 3))]
+)
+def test_ranges_of_values_are_the_values_gone_through_one_by_one(monkeypatch, values, missing):
+    attribute = replace(values, missing=missing)
+    domain = recon.Domain((attribute, Categorical("other", (0, 1))), None)
+    near = (single(0.35), 0.35, single(-0.1), 0.1, 1.0, 4.0, -4.0, 5.0, -2.5, 2.799999)
+    every = [
+        *(ColumnFigures("x", "step", least=end, greatest=abs(end), quantiles=((1, 4, end),)) for end in near),
+        *(ColumnFigures("x", "step", largest=abs(end)) for end in near),
+    ]
+
+    def rows(most):
+        monkeypatch.setattr(figures_of_columns, "MAX_VALUES", most)
+        found, left = column_figures(every, domain, RowCount(4, 4))
+
+        def held(where):
+            return tuple(one for one in sorted(domain.resolve(where).items()) if one[1] != (attribute.span,))
+
+        def terms(linear):
+            return linear and (*((t.times, *map(held, t.conditions)) for t in linear.terms), linear.low, linear.high)
+
+        return dict.fromkeys((f.name, f.count, f.low, held(f.condition), terms(f.linear)) for f in found), left
+
+    assert rows(5) == rows(2_000)
+    assert len(rows(5)[0]) > 30

@@ -15,6 +15,7 @@ from test_linked_cells import cells_of, space_of
 from typer.testing import CliRunner
 
 import recon
+from encoders.domain.values import Categorical
 from encoders.encode.encoder import encode
 from recon.cli.app import app
 from recon.readers.formats.printed.written_tables import table_text
@@ -227,14 +228,30 @@ def test_what_is_out_already_cannot_be_hidden(tmp_path):
         hide_cells(both, 5, Limits(), earlier=1)
 
 
-def test_where_nothing_is_enough_nothing_is_written(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "earlier", "said"),
+    [
+        ("north,3\ntotal,3\n", "", "there are 3 rows in all"),
+        ("north,2-4\nsouth,40\ntotal,42-44\n", "", "1 counts are 1 to 4 by an interval that is published"),
+        ("north,3\nsouth,40\ntotal,43\n", "north,1-4\nsouth,*\ntotal,43\n", "here or in what is out already"),
+    ],
+)
+def test_where_nothing_is_enough_nothing_is_written(tmp_path, monkeypatch, text, earlier, said):
+    """The audit of what would be written says of it too that the policy is not met."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.csv").write_text("ward,count\nnorth,3\ntotal,3\n")
+    (tmp_path / "t.csv").write_text("ward,count\n" + text)
     (tmp_path / "p.toml").write_text("smallest_group = 5\n")
-    found = RUN(app, ["remedy", "t.csv", "--policy", "p.toml", "--out", "h.csv"])
+    beside = []
+    if earlier:
+        (tmp_path / "e.csv").write_text("ward,count\n" + earlier)
+        assert RUN(app, ["register", "out", "--add", "e.csv", "--decision", "release"]).exit_code == 0
+        beside = ["--register", "out"]
+    found = RUN(app, ["remedy", "t.csv", "--policy", "p.toml", "--out", "h.csv", *beside])
     assert found.exit_code == 1
-    assert "no pattern is enough" in found.stderr
+    assert "no pattern is enough: " in found.stderr
+    assert said in found.stderr
     assert not (tmp_path / "h.csv").exists()
+    assert RUN(app, ["audit", "t.csv", "--policy", "p.toml", *beside]).exit_code == 1
 
 
 def test_wrong_usage(tmp_path, monkeypatch):
@@ -284,6 +301,7 @@ def tables_of(path, *statements, rows=9, **more):
         ([YOUNG], {"rows": {"at_least": 8, "at_most": 9}}, ""),
         ([YOUNG], {"rows": {"at_least": 8}}, "the number of rows is open: publish a total, or say it"),
         ([{**YOUNG, "count": 3}], {"rows": 4}, "no pattern is enough: there are 4 rows in all"),
+        ([{"where": YOUNG["where"], "at_least": 1, "at_most": 4}], {}, "1 counts are 1 to 4 by an interval"),
         ([YOUNG, {"where": {"age": {"at_least": 5}}, "count": 2}], {}, "the counts do not add up"),
         ([YOUNG], {}, ""),
     ],
@@ -297,6 +315,54 @@ def test_tables_of_other_figures_are_refused(tmp_path, statements, more, said):
     else:
         found = hide_cells(release, 5, Limits())
         assert (found.sensitive, found.least) == (0, None)
+
+
+DISEASES = Categorical("ward", ("north", "south", "west")), Categorical("illness", ("asthma", "flu", "measles"))
+OLD = {"where": {"age": {"at_least": 5}}, "count": 6}
+
+
+@pytest.mark.parametrize(
+    ("statements", "rows", "sensitive", "least", "cost"),
+    [
+        ([{**YOUNG, "count": 5}], 9, 0, None, 0),  # the threshold itself
+        ([{**YOUNG, "count": 0}], 9, 0, None, 0),
+        ([{**YOUNG, "count": 5}], 5, 0, None, 0),  # as many rows in all
+        ([{**YOUNG, "count": 0}], 0, 0, None, 0),
+        ([{**YOUNG, "count": 3}], 9, 1, 9, 0),
+        ([{**YOUNG, "count": 3}, OLD], 9, 1, 9, 6),
+        ([{**YOUNG, "count": 3}, OLD], {"at_least": 0, "at_most": 20}, 1, 14, 0),  # the number of rows stays open
+        ([{**YOUNG, "count": 3}, OLD], {"at_least": 8, "at_most": 9}, 1, 9, 6),
+        ([{**YOUNG, "count": 3}, {"count": 9}], {"at_least": 8, "at_most": 20}, 1, 9, 0),
+        ([{"count": 9}, YOUNG], None, 0, None, 0),
+        ([{"at_least": 8, "at_most": 9}, {**YOUNG, "count": 7}], None, 0, None, 0),  # the total is no cell to hide
+    ],
+)
+def test_counts_below_the_threshold_are_sensitive(tmp_path, statements, rows, sensitive, least, cost):
+    found = hide_cells(tables_of(tmp_path, *statements, rows=rows), 5, Limits())
+    assert (found.sensitive, found.least, found.pattern.cost, found.holds) == (sensitive, least, cost, True)
+
+
+@pytest.mark.parametrize(
+    ("ends", "least"),
+    [({"at_least": 2, "at_most": 8}, 6), ({"at_most": 7}, 7), ({"at_least": 1}, 8), ({"at_least": 3, "at_most": 5}, 2)],
+)
+def test_what_is_hidden_already_stays_in_its_interval(tmp_path, ends, least):
+    """Of less room than the threshold asks for as much is left as there is."""
+    release = tables_of(tmp_path, {"where": YOUNG["where"], **ends})
+    found = hide_cells(release, 5, Limits())
+    assert (found.sensitive, found.least, found.pattern.cost, found.holds) == (1, least, 0, True)
+    assert found.tables == release.models
+
+
+def test_earlier_tables_stay_as_they_are(tmp_path):
+    """Their counts are not hidden or moved, whatever they are: small, or hidden already."""
+    (tmp_path / "wards.csv").write_text(WARDS.partition("north,total")[0] + "total,total,92\n")
+    (tmp_path / "out.csv").write_text("ward,illness,count\nwest,flu,2\nwest,asthma,*\ntotal,total,92\n")
+    both = recon.load(tmp_path / "wards.csv", tmp_path / "out.csv", domain=recon.Domain(DISEASES, None))
+    hidden = hide_cells(both, 5, Limits(), earlier=1)
+    assert (len(hidden.tables), hidden.sensitive, hidden.holds) == (1, 2, True)
+    moved = move_counts(both, 5, Limits(), earlier=1, base=5)
+    assert (len(moved.tables), len(moved.printed), moved.sensitive) == (1, 1, 2)
 
 
 def test_of_trees_no_cell_is_hidden(tmp_path):

@@ -176,8 +176,8 @@ def _audited(task: SuppressionTask, hidden: np.ndarray, how: str, limits: Limits
 def _boxes(release: EncodedRelease, models: int) -> Iterator[tuple[Box, PublishedFigure, bool]]:
     """Yield the box of every figure, and whether it is of the first so many models; `Unsupported` for other kinds."""
     for number, model in enumerate(release.models):
-        if model.kind != "table" or model.noise is not None or getattr(model, "complete", False):
-            what = "a table that is complete" if model.kind == "table" else f"a model of the kind '{model.kind}'"
+        if not isinstance(model, Table) or model.noise is not None or model.complete:
+            what = "a table that is complete" if isinstance(model, Table) else f"a model of the kind '{model.kind}'"
             what = what if getattr(model, "noise", None) is None else "noisy counts"
             raise Unsupported(f"cells are hidden in tables of exact counts: {what} is not one")
         for figure in model.figures():
@@ -214,6 +214,11 @@ def _task(
     if gone := int((small & certain).sum()):
         raise Unsupported(
             f"{gone:,} of the counts below {threshold:,} follow from what is out already: none can be hidden"
+        )
+    if told := int((sensitive & (cells.low > 0) & (cells.high < threshold)).sum()):
+        raise Unsupported(
+            f"no pattern is enough: {told:,} counts are 1 to {threshold - 1:,} by an interval that is published, "
+            "here or in what is out already: hide those here wholly (*)"
         )
     need = np.where(sensitive, np.minimum(max(threshold - 1, width), cells.high - cells.low), 0)
     nowhere = ~own & ~certain

@@ -18,10 +18,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import AnyAttribute, Categorical, Cell, Continuous, Grid, Test, Value, exact, is_number
+from encoders.domain.values import (
+    AnyAttribute,
+    Categorical,
+    Cell,
+    Continuous,
+    Grid,
+    Test,
+    Value,
+    exact,
+    is_number,
+    plain_number,
+)
 from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import AnyModel, ColumnFigures, PublishedFigure, Table, UnusedPublication
-from recon.readers.formats.drafts.binding import Binder, Feature, as_test, single
+from recon.readers.formats.drafts.binding import Binder, Feature, as_test, single, single_ends
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.statistics.column_tables import DOUBLE, JOINED, SINGLE, ColumnMean
 from solvers.foundation.exact import short_number
@@ -91,7 +102,10 @@ class _PreparedColumn:
     @property
     def gaps(self) -> bool:
         """Return whether a row may have no value."""
-        return None in self.made if self.made is not None else self.attribute is not None and self.attribute.missing
+        if self.made is not None:
+            return None in self.made
+        assert self.attribute is not None
+        return self.attribute.missing
 
     @property
     def numeric(self) -> bool:
@@ -105,18 +119,46 @@ class _PreparedColumn:
         assert self.made is not None
         return self._among([v is not None and passes(v) for v in self.made])
 
-    def beyond(self, passes: Passes, test: Test) -> Condition | None:
-        """Return the rows whose number passes whether or not it was rounded to 32 bits: `test` for a range."""
-        if self.made is None:
-            return ((self.name, test),)
-        return self.with_values(lambda v: passes(exact(v)) and passes(exact(single(v))))
+    def beyond(self, end: Fraction, below: bool) -> Condition | None:
+        """Return the rows whose number lies below an end, or above it, whether or not it was rounded to 32 bits."""
+        if self.made is not None:
+            side = _side(end, below)
+            return self.with_values(lambda v: side(exact(v)) and side(exact(single(v))))
+        return self._within(_rounded_range(end, below))
 
     def at(self, end: Fraction) -> Condition | None:
-        """Return the rows with a number, as it is or rounded to 32 bits; None where nobody can have it."""
-        if self.made is None:
-            number = int(end) if end.denominator == 1 else float(end)
-            return ((self.name, Test(low=number, high=number)),)
-        return self.with_values(lambda v: end in (exact(v), exact(single(v))))
+        """Return the rows with a number, as it is or rounded to 32 bits; None where nobody can have it.
+
+        Of numbers without a grid those that are not beyond it: none of them can be told from the numbers around it.
+        """
+        if self.made is not None:
+            return self.with_values(lambda v: end in (exact(v), exact(single(v))))
+        number = plain_number(end)
+        if not isinstance(self.attribute, Continuous) and exact(single(number)) != end:
+            return self._within(Test(low=number, high=number))
+        below, above = _rounded_range(end, True), _rounded_range(end, False)
+        return self._within(
+            Test(low=below.high, low_open=not below.high_open, high=above.low, high_open=not above.low_open)
+        )
+
+    def _within(self, test: Test) -> Condition | None:
+        """Return the rows with a number in a range, whose ends may lie outside the domain; None where nobody can."""
+        attribute = self.attribute
+        assert attribute is not None
+        first, last = _ends_of(attribute)
+        low, high = (None if end is None else exact(end) for end in (test.low, test.high))
+        if (low is not None and last is not None and low > last) or (
+            high is not None and first is not None and high < first
+        ):
+            return None
+        if low is not None and first is not None and low < first:
+            test = replace(test, low=None, low_open=False)
+        if high is not None and last is not None and high > last:
+            test = replace(test, high=None, high_open=False)
+        ranges = attribute.ranges(test)
+        if not ranges or ranges == (attribute.span,):
+            return () if ranges else None
+        return ((self.name, as_test(attribute, ranges) if isinstance(attribute, Grid) else test),)
 
     @property
     def known(self) -> Condition:
@@ -206,7 +248,7 @@ def _extreme(
         yield f"{short_number(ends[0], 10)} is no value of it in the domain"
         return
     for end, below in beyond:
-        nobody = column.beyond(_side(end, below), _range(end, below))
+        nobody = column.beyond(end, below)
         if nobody is not None:
             yield PublishedFigure(nobody, count=0, name=f"beyond the {name}")
     if len(held) == 1:
@@ -215,10 +257,20 @@ def _extreme(
         yield PublishedFigure((), linear=LinearFigure((LinearTerm(tuple(held)),), Fraction(1)), name=name)
 
 
-def _range(end: Fraction, below: bool) -> Test:
-    """Return the test for what lies below an end, or above it."""
-    at = int(end) if end.denominator == 1 else float(end)
-    return Test(high=at, high_open=True) if below else Test(low=at, low_open=True)
+def _ends_of(attribute: AnyAttribute) -> tuple[Fraction | None, Fraction | None]:
+    """Return the least and the greatest number of an attribute, None where it has none."""
+    if isinstance(attribute, Categorical):
+        return attribute.numbers[0], attribute.numbers[-1]
+    return attribute.minimum, attribute.maximum
+
+
+def _rounded_range(end: Fraction, below: bool) -> Test:
+    """Return the test for what lies below an end, or above it, whether or not it was rounded to 32 bits."""
+    at = plain_number(end)
+    test = Test(high=at, high_open=True) if below else Test(low=at, low_open=True)
+    rounded = single_ends(test)
+    nearer = rounded.high if below else rounded.low
+    return rounded if nearer is not None and _side(end, below)(exact(nearer)) else test
 
 
 def _side(end: Fraction, below: bool) -> Passes:
@@ -233,7 +285,7 @@ def _quantile(column: _PreparedColumn, name: str, j: int, parts: int, value: Fra
     rounded outwards.
     """
     for below, rest in ((True, -j), (False, j - parts)):
-        found = column.beyond(_side(value, below), _range(value, below))
+        found = column.beyond(value, below)
         if found is not None:
             terms = LinearTerm((found,), (), Fraction(parts)), LinearTerm((column.known,), (), Fraction(rest))
             where = "below" if below else "above"
