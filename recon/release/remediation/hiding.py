@@ -176,8 +176,8 @@ def _audited(task: SuppressionTask, hidden: np.ndarray, how: str, limits: Limits
 def _boxes(release: EncodedRelease, models: int) -> Iterator[tuple[Box, PublishedFigure, bool]]:
     """Yield the box of every figure, and whether it is of the first so many models; `Unsupported` for other kinds."""
     for number, model in enumerate(release.models):
-        if not isinstance(model, Table) or model.noise is not None or model.complete:
-            what = "a table that is complete" if isinstance(model, Table) else f"a model of the kind '{model.kind}'"
+        if model.kind != "table" or model.noise is not None or cast("Table", model).complete:
+            what = "a table that is complete" if model.kind == "table" else f"a model of the kind '{model.kind}'"
             what = what if getattr(model, "noise", None) is None else "noisy counts"
             raise Unsupported(f"cells are hidden in tables of exact counts: {what} is not one")
         for figure in model.figures():
