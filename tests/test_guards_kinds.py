@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -41,7 +43,7 @@ from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.gradients.boosted import Gradients
 from solvers.statements.noise.laws import NoiseLaw
-from solvers.statements.release import RowCount
+from solvers.statements.release import UNBOUNDED, Partition, RowCount
 
 DOMAIN = Domain((Grid.between("age", 0, 9), Categorical("a", ("x", "y", "z"))), Categorical("y", (0, 1)))
 X, Y = (("a", Test(("x",))),), (("y", Test((1,))),)
@@ -76,6 +78,14 @@ def of_sums(**more):
     return replace(BOOSTED, sums=(replace(SUMS, **more),))
 
 
+def of_two_sums(nodes=(0, 1), low=(-1, -1)):
+    two = np.ones(2)
+    return of_sums(
+        node=np.array(nodes), gradient=two, hessian=0 * two, square=0 * two, low=np.array(low), high=two,
+        what=("value", "value"),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
@@ -85,7 +95,7 @@ def of_sums(**more):
         (replace(BOOSTED, start=(0.0, 0.0)), "'log_loss' with 2 classes has 1 scores to start from, not 2"),
         (replace(BOOSTED, base=()), "'log_loss' with 2 classes has 1 scores to start from, not 0"),
         (replace(BOOSTED, gradients=replace(LAW, loss="squared_error")), "the target of 'squared_error' is a number"),
-        (replace(BOOSTED, labels=(0, 5)), "the label has 2 values, the model 2 classes"),
+        (replace(BOOSTED, labels=(0, 2)), "the label has 2 values, the model 2 classes"),
         (replace(BOOSTED, labels=(1, 1)), "the label has 2 values, the model 2 classes"),
         (replace(BOOSTED, labels=(0,)), "the label has 2 values, the model 1 classes"),
         (of_sums(step=np.zeros(3)), "3 steps for 2 leaves"),
@@ -95,13 +105,68 @@ def of_sums(**more):
         (of_sums(high=np.ones(2)), "the lists of the sums are not equally long"),
         (of_sums(node=np.array([3])), "a sum is about a node that does not exist"),
         (of_sums(node=np.array([-1])), "a sum is about a node that does not exist"),
+        (of_two_sums(nodes=(0, 3)), "a sum is about a node that does not exist"),
+        (of_two_sums(nodes=(0, -1)), "a sum is about a node that does not exist"),
+        (of_two_sums(low=(-1, 2)), "an interval is empty, or a number is not finite"),
         (of_sums(low=2 * ONE), "an interval is empty, or a number is not finite"),
         (of_sums(high=np.inf * ONE), "an interval is empty, or a number is not finite"),
     ],
 )
 def test_sums_that_do_not_fit_their_trees_are_refused(model, said):
     encode(DOMAIN, [BOOSTED])
+    encode(DOMAIN, [of_two_sums()])
+    encode(DOMAIN, [of_sums(low=ONE)])  # one value is an interval, too
     refused([model], said)
+
+
+def test_of_more_than_two_classes_every_one_has_a_score():
+    three = replace(DOMAIN, label=Categorical("y", (0, 1, 2)))
+    model = replace(BOOSTED, gradients=replace(LAW, loss="softmax"), start=(0,) * 3, base=(0,) * 3, labels=(0, 1, 2))
+    assert encode(three, [model]).rows == RowCount(5, 5)
+    refused([model], "the label has 2 values, the model 3 classes")
+
+
+def open_tree(law, hessians, **more):
+    """Return between how many of 5 rows the three leaves of a tree without counts have; the first says a sum."""
+    chain = (ModelNode(BARE, OLD, 1, 2), ModelNode(BARE), ModelNode(BARE, X, 3, 4), ModelNode(BARE), ModelNode(BARE))
+    low, high = math.nextafter(math.fsum(hessians), 0), math.nextafter(math.fsum(hessians), math.inf)
+    plain = {"node": np.array([1]), "gradient": 0 * ONE, "hessian": ONE, "low": low * ONE, "high": high * ONE}
+    sums = replace(SUMS, round=1, step=np.zeros(3), **plain | more)
+    labels, two = ((), None) if law.loss == "squared_error" else ((0, 1), DOMAIN.label)
+    zeros = (0.0,) * (2 if law.loss == "softmax" else 1)
+    trees = (ROWS, Tree(chain))
+    model = replace(BOOSTED, trees=trees, sums=(SUMS, sums), gradients=law, labels=labels, start=zeros, base=zeros)
+    found = encode(Domain(DOMAIN.attributes, two), [model]).statements.blocks[1]
+    return found.low.tolist(), found.high.tolist()
+
+
+@pytest.mark.parametrize(
+    ("law", "hessian"),
+    [
+        (replace(LAW, loss="squared_error", scale=3.0, factor=9.0), lambda p: 1.0),
+        (replace(LAW, scale=2.0), lambda p: 4 * p * (1 - p)),
+        (replace(LAW, scale=0.5), lambda p: p * (1 - p) / 4),
+        (replace(LAW, loss="softmax", scale=5.0, factor=2.0), lambda p: 2 * p * (1 - p)),
+    ],
+)
+def test_a_leaf_without_a_count_has_as_many_rows_as_its_hessians_need(law, hessian):
+    """Rows of the largest hessian are all proved; of others never more than there are."""
+    assert open_tree(law, [hessian(0.5)] * 4) == ([4, 0, 0], [5, 1, 1])
+    for shares in ([0.5, 0.1, 0.9], [0.2] * 5, [1e-9]):
+        (least, *_), _ = open_tree(law, [hessian(p) for p in shares])
+        assert 0 < least <= len(shares)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"gradient": ONE}, {"square": ONE}, {"hessian": -ONE}, {"low": -ONE}, {"low": 0 * ONE}, {"hessian": 0 * ONE}],
+)
+def test_a_sum_of_other_than_hessians_needs_no_rows(more):
+    assert open_tree(LAW, [0.25] * 4, **more) == ([0] * 3, [5] * 3)
+
+
+def test_gradients_that_are_0_whatever_the_rows_need_none():
+    assert open_tree(replace(LAW, scale=0.0), [0.25] * 4) == ([0] * 3, [5] * 3)
 
 
 def test_a_number_as_a_target_has_no_classes():
@@ -156,11 +221,63 @@ def test_bags_that_fit_are_read():
                         (replace(KNOWN, trees=(half,)), 3), (replace(SUBSET, multiplicities=[[1] * 6]), 6),
                         (SUBSET, None), (Forest((CLASSES,)), 6)):  # fmt: skip
         found = encode(DOMAIN, [model])
-        assert (found.rows.high, bool(found.statements.bags)) == (rows, model.multiplicities is not None)
+        known = model.multiplicities is not None
+        assert (found.rows.high, bool(found.statements.bags)) == (rows, known)
+        assert (found.statements.blocks[0].draws is None) is (known or not model.resampled)
     counted = replace(LABELLED, trees=(tree(Support(None, 3), Support(None, 3)),))
     refused([counted], "the domain has no label", Domain(DOMAIN.attributes))
     with pytest.raises(EngineError, match="the bags of this forest are not known"):
         _known_bags(BAGGED, (), 0, None)
+
+
+SETS = [s for width in range(2, 6) for s in combinations(range(6), width)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "distinct", "more"),
+    [
+        ((2, 1), 2, []),  # a row of each class: nothing is left to say
+        ((2, 2), 3, [(3, None)]),  # all classes together: a second partition
+        ((3, 2, 0), 4, [(4, 0b011)]),  # not of the third class
+        ((3, 0, 0), 2, []),
+        ((3, 0, 2), 4, [(4, 0b101)]),
+        ((1, 1, 2), 4, []),
+        ((1, 2, 2), 4, [(4, None), (3, 0b110)]),
+        ((1,) * 7, 7, []),
+        ((2,) * 6, 11, [(11, None)] + [(2 * len(s) - 1, sum(1 << c for c in s)) for s in SETS]),
+    ],
+)
+def test_classes_say_together_what_none_says_alone(counts, distinct, more):
+    domain = replace(DOMAIN, label=Categorical("y", tuple(range(len(counts)))))
+    leaves = tree(Support(counts, distinct=distinct), Support((0,) * len(counts), distinct=0))
+    encoded = encode(domain, [Forest((leaves,), bootstrap=True)])
+    assert not any("used in part only" in line for line in encoded.assumptions)
+    _, *blocks = encoded.statements.blocks
+    found = []
+    for block in blocks:
+        if isinstance(block, Partition):
+            found.append((int(block.low[0]), None))
+            assert block.low[1] == 0
+        else:
+            found += [(one.low, dict(one.region.box.literals)[2]) for one in block]
+    assert found == more
+
+
+def test_where_the_fewest_rows_are_all_rows_every_count_is_exact():
+    """Two draws are of one row or of two, but the two others need a row each, and there are three."""
+    one = tree(Support((2, 1)), Support((0, 1)))
+    for model, rows in ((replace(KNOWN, trees=(one,), multiplicities=[[1, 2, 1]]), None),
+                        (Forest((one,), bootstrap=True), RowCount(3, 3))):  # fmt: skip
+        found = encode(DOMAIN, [model], rows).statements.blocks[0]
+        assert (found.low.tolist(), found.high.tolist()) == ([1, 1, 0, 1], [1, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "low", "high"), [(None, 1, UNBOUNDED), (RowCount(2), 2, UNBOUNDED), (RowCount(0, 9), 1, 9)]
+)
+def test_a_tree_of_one_leaf_counts_everybody(rows, low, high):
+    found = encode(DOMAIN, [Forest((Tree((ModelNode(Support(None, 4)),)),), bootstrap=True)], rows)
+    assert (found.statements.single.low.tolist(), found.statements.single.high.tolist()) == ([low], [high])
 
 
 # ---------------------------------------------------------------- noise
@@ -199,6 +316,7 @@ NOT_YET = "noisy counts of resamples"
         (table(linear(TERM, value=Fraction(1, 2)), noise=WHOLE), "the noisy sum 0.5: it is fractional"),
         (table(linear(replace(TERM, times=Fraction(-1)), value=Fraction(1)), noise=CLAMPED), "with positive 'times'"),
         (table(linear(replace(TERM, of=("age",)), value=Fraction(1)), noise=CLAMPED), "only sums of counts"),
+        (table(linear(TERM, replace(TERM, times=Fraction(-1)), value=Fraction(1)), noise=CLAMPED), "positive 'times'"),
     ],
 )
 def test_noise_that_no_law_explains_is_refused(model, said):
@@ -214,12 +332,30 @@ def test_noise_that_no_law_explains_is_refused(model, said):
         replace(tree(Support((1, 2)), Support((0, 7)), inner=Support((2, 8))), noise=WHOLE),
         replace(tree(Support(None, 3), Support(None, 4), inner=Support(None, 9)), noise=WHOLE),
         table(COUNTED, linear(TERM, value=Fraction(1)), PublishedFigure(Y, suppressed="unknown"), noise=WHOLE),
+        table(linear(TERM, value=Fraction(1)), noise=CLAMPED),
         replace(RuleSet((Rule(X, Support(None, 2)), Rule(OLD, Support((1, 2))))), noise=WHOLE),
     ],
 )
 def test_noisy_counts_leave_the_rows_open(model):
     found = encode(DOMAIN, [model], RowCount(0, 50))
     assert (found.noisy, found.certain, found.rows.exact) == (True, False, False)
+
+
+def test_noise_may_be_on_sums_from_which_rows_are_taken():
+    taken = table(linear(replace(TERM, times=Fraction(-1)), value=Fraction(-1)), noise=WHOLE)
+    assert encode(DOMAIN, [taken], RowCount(9, 9)).noisy
+
+
+def test_noisy_counts_of_inner_nodes_are_those_of_their_rows():
+    """Noise of at most 1: of x and y together, of x and z of x alone; leaves have counts of their own."""
+    law = Noise(NoiseLaw("truncated_laplace", Fraction(1), bound=Fraction(1)))
+    few, leaf = Support((3, 4)), Support((9, 9))
+    nodes = (ModelNode(BARE, (("a", Test(("x", "y"))),), 1, 2), ModelNode(few, X, 3, 4), *(ModelNode(leaf),) * 3)
+    found = encode(DOMAIN, [replace(Tree(nodes), noise=law)], RowCount(0, 99))
+    leaves, inner = found.statements.blocks
+    assert (leaves.low.tolist(), leaves.high.tolist()) == ([8] * 6, [10] * 6)
+    said = [(one.low, one.high, dict(one.region.box.literals)) for one in inner]
+    assert said == [(2, 4, {1: 0b011, 2: 0b01}), (3, 5, {1: 0b011, 2: 0b10})]
 
 
 def test_whether_one_row_is_in_several_counts_is_said_of_the_budget():
@@ -256,7 +392,9 @@ def test_every_rule_has_a_count(kind):
 
 def test_a_list_without_a_default_says_how_many_rows_there_are_elsewhere():
     rules = RuleList((Rule(X, Support(None, 2)),))
-    assert encode(DOMAIN, [rules], RowCount(5, 5)).statements.single.low.tolist() == [2, 3]
+    for rows, left in ((RowCount(5, 5), (3, 3)), (RowCount(5), (3, UNBOUNDED)), (RowCount(0, 50), (0, 48))):
+        found = encode(DOMAIN, [rules], rows).statements.single
+        assert list(zip(found.low, found.high, strict=True)) == [(2, 2), left]
     assert encode(DOMAIN, [RuleList((*rules.rules, Rule((), Support(None, 3))))]).rows == RowCount(5, 5)
     refused([rules], "'rows' must say how many rows there are")
 
@@ -266,6 +404,8 @@ def test_a_list_without_a_default_says_how_many_rows_there_are_elsewhere():
     [
         (replace(linear(TERM, value=Fraction(1)), count=2), "and no other figure beside"),
         (replace(linear(TERM, value=Fraction(1)), condition=X), "a linear figure has its conditions in its terms"),
+        (replace(linear(TERM, value=Fraction(1)), suppressed="unknown"), "and no other figure beside"),
+        (replace(linear(TERM, value=Fraction(1)), statistic=Statistic("mean", "age", 4)), "and no other figure beside"),
         (linear(value=Fraction(1)), "there is no term to add up"),
         (linear(TERM), "'value': what do the terms add up to"),
         (linear(TERM, value=Fraction(1), low=Fraction(1)), "or 'value', not both"),
@@ -275,6 +415,7 @@ def test_a_list_without_a_default_says_how_many_rows_there_are_elsewhere():
         (linear(LinearTerm(()), value=Fraction(1)), "no condition of which one must hold"),
         (PublishedFigure(X, count=2, suppressed="unknown"), "a suppressed figure has no 'count'"),
         (PublishedFigure(X, low=2, suppressed="primary"), "primary suppression needs 'at_least' and 'at_most'"),
+        (PublishedFigure(X, high=2, suppressed="primary"), "primary suppression needs 'at_least' and 'at_most'"),
         (PublishedFigure(X), "give one of 'count'"),
         (PublishedFigure(X, count=2, low=1), ", not several"),
         (PublishedFigure(X, low=2, high=1), "at_most 1 is below at_least 2"),
@@ -288,6 +429,7 @@ def test_figures_that_say_nothing_or_too_much_are_refused(figure, said):
 
 def test_figures_that_say_one_thing_are_read():
     figures = (COUNTED, PublishedFigure(OLD, low=2, high=2), linear(TERM, low=Fraction(2), high=Fraction(2)),
+               linear(TERM, low=Fraction(2)), linear(TERM, high=Fraction(2)),
                linear(TERM, value=Fraction(1), within=Fraction(1)), PublishedFigure((), count=9),
                PublishedFigure(Y, low=2, high=3, suppressed="primary"),
                PublishedFigure(OLD, statistic=Statistic("mean", "age", 6)))  # fmt: skip
@@ -307,7 +449,7 @@ def test_figures_that_say_one_thing_are_read():
         ),
         ((ModelNode(Support(), X, 1, 0), ModelNode(Support(None, 1))), "node 0 is already the root: not a tree"),
         ((ModelNode(Support(), X, 1, 1), ModelNode(Support(None, 1))), "node 1 is already a child of node 0"),
-        ((ModelNode(Support(None, 1)), ModelNode(Support(None, 1))), "no other node leads to this one"),
+        ((ModelNode(Support(None, 1)), ModelNode(Support(None, 1))), r"nodes\[1\]: no other node leads to this one"),
         (tree(Support(None, 1), Support(None, 1), condition=Y).nodes, "a test on the label 'y' mixes classes"),
         (tree(Support(None, 1), Support(None, 1), condition=(*X, *OLD)).nodes, "must test exactly one attribute"),
         (tree(Support(None, 1 << 53), Support(None, 1)).nodes, r"more than 2\^53 rows"),
@@ -319,26 +461,32 @@ def test_nodes_that_make_no_tree_are_refused(nodes, said):
     refused([Tree(nodes)], said)
 
 
+def test_trees_of_as_many_rows_as_floats_count_are_read():
+    assert encode(DOMAIN, [tree(Support(None, (1 << 53) - 1), Support(None, 1))]).rows == RowCount(1 << 53, 1 << 53)
+
+
 def test_tests_in_the_middle_of_many_values_are_no_thresholds():
-    """A leaf for each odd number below 80 of 100, and one for all others."""
+    """A leaf for each odd number below 80 of 100, and one for all others; then one for all from 90 on before them."""
     domain, odd = Domain((Grid.between("age", 0, 99),)), range(1, 80, 2)
-    nodes = []
-    for k in odd:
-        nodes += [ModelNode(BARE, (("age", Test((k,))),), len(nodes) + 1, len(nodes) + 2), ModelNode(Support(None, 1))]
-    statements = encode(domain, [Tree((*nodes, ModelNode(Support(None, 1))))]).statements
-    assert PartitionFigures.of(statements, Limits()).sizes == (*[1] * len(odd), 100 - len(odd))
+    for before in ((), (Test(low=90),)):
+        nodes = []
+        for test in (*before, *(Test((k,)) for k in odd)):
+            nodes += [ModelNode(BARE, (("age", test),), len(nodes) + 1, len(nodes) + 2), ModelNode(Support(None, 1))]
+        statements = encode(domain, [Tree((*nodes, ModelNode(Support(None, 1))))]).statements
+        first = [10] * len(before)
+        assert PartitionFigures.of(statements, Limits()).sizes == (*first, *[1] * len(odd), 100 - sum(first) - len(odd))
 
 
 def test_of_two_values_a_threshold_says_no_more_than_the_counts():
     """Of three values it does: both neighbours occur."""
     attributes = (Grid.between("bit", 0, 1), Grid.between("few", 0, 2), Grid.between("gap", 0, 1, missing=True))
     domain = Domain(attributes, columns={"some": View("few", Test(low=1))})
-    for name, test, said, left_out in (
-        ("bit", Test(high=0.5), False, 0), ("some", Test(high=0.5), False, 0), ("few", Test(high=0.5), True, 0),
-        ("gap", Test(high=0.5), False, 1),
+    for name, written, said, left_out in (
+        ("bit", True, False, 0), ("bit", False, False, 0), ("some", True, False, 0), ("few", True, True, 0),
+        ("few", False, False, 1), ("gap", True, False, 1),
     ):  # fmt: skip
-        model = tree(Support(None, 2), Support(None, 3), condition=((name, test),))
-        splits = Midpoints(domain, certain=True, written=True, pairs=9)
+        model = tree(Support(None, 2), Support(None, 3), condition=((name, Test(high=0.5)),))
+        splits = Midpoints(domain, certain=True, written=written, pairs=9)
         assert bool(splits.facts(model, "tree", node_regions(model, domain))) is said
         assert sum(splits.left_out.values()) == left_out
 
@@ -397,7 +545,8 @@ def test_a_second_statement_about_the_leaves_of_a_tree_is_no_second_bag():
     assert [len(one.boxes) for one in bags.trees] == [2]
 
 
-COLUMNS = replace(DOMAIN, columns={"old": View("age", Test(low=5)), "very old": View("age", Test(low=8))})
+VIEWS = {"old": View("age", Test(low=5)), "very old": View("age", Test(low=8))}
+COLUMNS = replace(DOMAIN, columns=VIEWS)
 
 
 @pytest.mark.parametrize(
@@ -416,6 +565,16 @@ def test_columns_that_leave_an_attribute_open_or_contradict_each_other_are_refus
     assert with_known_rows(coarse, told(("old",), *[(0,)] * 3, *[(1,)] * 3)).known is not None
 
 
+def test_an_empty_cell_of_a_column_is_nobodys_missing_value():
+    """That an attribute may be missing says what is empty there, not in the columns that view it."""
+    domain = Domain((Grid.between("age", 0, 9, missing=True),), Categorical("y", (0, 1)), columns=VIEWS)
+    release = encode(domain, [tree(Support((2, 1)), Support((0, 3)), condition=OLD)])
+    known = with_known_rows(release, told(("age",), *[(7,)] * 3, *[(None,)] * 3)).known
+    assert known is not None
+    with pytest.raises(ReleaseError, match=r"row 4, column 'old': 'old' is empty"):
+        with_known_rows(release, told(("old",), *[(1,)] * 3, *[(None,)] * 3))
+
+
 def test_of_what_no_statement_tests_only_declared_values_are_held_against_the_table():
     asked = tree(Support((2, 1)), Support((0, 3)), condition=OLD)
     rows = told(("age", "a"), *[(9, "w")] * 3, *[(1, "x")] * 3)
@@ -426,6 +585,11 @@ def test_of_what_no_statement_tests_only_declared_values_are_held_against_the_ta
     right = told(("age", "a"), *[(9, "z")] * 3, *[(1, "x")] * 3)
     found = KnownRegions.of(right, encode(DOMAIN, [asked]).cut)
     assert [[k for k, _ in box.literals] for box in found.boxes] == [[0], [0]]
+    by_text = encode(replace(DOMAIN, source=GUESSED), [CLASSES])
+    found = KnownRegions.of(right, by_text.cut)
+    assert [dict(box.literals) for box in found.boxes] == [{1: 0b10}, {1: 0b01}]  # z, then x
+    with pytest.raises(ReleaseError, match="row 1, column 'age': 'old'"):
+        with_known_rows(by_text, told(("age", "a"), *[("old", "x")] * 3, *[(1, "z")] * 3))
 
 
 def test_labels_are_known_where_somebody_said_them():
@@ -433,5 +597,8 @@ def test_labels_are_known_where_somebody_said_them():
     with_labels, without = told(("a", "y"), *lines), told(("a",), *((a,) for a, _ in lines))
     blocks = [len(with_known_rows(RELEASE, rows).statements.blocks) for rows in (with_labels, without)]
     assert blocks == [3, 2]
+    some = told(("a", "y"), ("x", 0), ("x", None), ("x", None), *[("z", None)] * 3)
+    *_, labels = with_known_rows(RELEASE, some).statements.blocks  # that of one row: not of class 1
+    assert (labels.low.tolist(), labels.high.tolist()) == ([1, 0, 0, 0, 0, 0], [3, 2, 3, 3, 0, 0])
     unlabelled = encode(Domain(DOMAIN.attributes), [ROWS])
     assert len(with_known_rows(unlabelled, told(("a",), *[("x",)] * 2, *[("y",)] * 3)).statements.blocks) == 2

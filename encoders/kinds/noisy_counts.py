@@ -76,7 +76,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         for count, at in counts:
             if (reason := law.impossible(Fraction(count))) is not None:
                 raise ReleaseError(f"the noisy count {short_number(count, 12)}: {reason}", place=at)
-        if law.discrete or law.rounded or law.clamped or all(Fraction(f).denominator == 1 for f, _ in counts):
+        if law.clamped or all(Fraction(f).denominator == 1 for f, _ in counts):
             return
         if zero := next((at for count, at in counts if count == 0), None):
             message = (

@@ -161,7 +161,7 @@ class Midpoints:
             if any(a >= lo or b <= hi for a, b in found[self.pairs :]):
                 return self.without(MANY)
             kept.append(split.beyond(lo, hi))
-        return None if len(kept) == 1 and not kept[0] else split.stating(tuple(kept))
+        return split.stating(tuple(kept)) if kept[0] else None  # no other values are left: the only pair
 
     def threshold(self, tree: Tree, i: int) -> float | str:
         """Return the threshold of a node as it is stored, or why it is not known."""
