@@ -189,7 +189,7 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_text_readers.py", "test_rpart_rds.py", "test_tree_solvers.py", "test_attaching.py", "test_ledger.py",
         "test_optimal_rule.py", "test_inspect.py", "test_suppression_patterns.py", "test_bands.py",
         "test_line_patterns.py", "test_console_tables.py", "test_rule_readers.py", "test_tables.py",
-        "test_hierarchies.py", *FACED
+        "test_hierarchies.py", "test_true_reasons.py", *FACED
     ),
     f"{FORMATS}.release": (
         "test_guards_release_file.py",

@@ -210,6 +210,7 @@ OVER_DOMAINS = [
      "is binned one-hot for a model that is not a tree: declare a domain (--domain) that gives it a 'resolution'"),
     (make_pipeline(Binarizer(), LogisticRegression()).fit(X, Y), FRAME, "--known-columns"),
     (KBinsDiscretizer(3, strategy="kmeans").fit(X), X, "the file has no figure of a column"),
+    (StandardScaler().fit(X), FRAME.rename(columns={"a": "c", "b": "d"}), "none of the columns of its steps"),
 ]  # fmt: skip
 
 

@@ -367,3 +367,16 @@ def test_tests_on_derived_fields_are_turned_back_for_a_guessed_domain(test, valu
     assert getattr(domain.attributes[0], "values", None) == values
     (tree,) = draft.bound(Binder(draft, domain))
     assert tree.nodes[0].condition == (("x", bound),)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "span"),
+    [(['leftMargin="0" rightMargin="3"'], (0, 3)), (['rightMargin="3"'], None), (['leftMargin="0"'], None),
+     (['leftMargin="0" rightMargin="3"', 'leftMargin="5" rightMargin="9"'], (0, 9)),
+     (['leftMargin="0" rightMargin="3"', 'leftMargin="5"'], None)],
+)  # fmt: skip
+def test_intervals_with_an_open_end_bound_no_field(intervals, span):
+    inner = "".join(f'<Interval closure="closedClosed" {one}/>' for one in intervals)
+    field = f'<DataField name="x" optype="continuous" dataType="integer">{inner}</DataField>'
+    draft = read_pmml(changed(GOOD, ('<DataField name="x" optype="continuous" dataType="double"/>', field)).encode())
+    assert draft.hints.get("x") == (None if span is None else Grid.between("x", *span))

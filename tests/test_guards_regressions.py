@@ -22,6 +22,7 @@ from recon.readers.formats.regressions.least_squares import (
     CovarianceDraft,
     _axis,
     _design_column,
+    freedom_within,
     of_doubles,
 )
 from recon.readers.formats.regressions.printed_coefficients import read_printed_regression
@@ -200,3 +201,11 @@ def test_matrices_that_have_no_enclosed_inverse():
     structure = SumStructure([[0]], [F(1)], [(None, None)], ["'a'"])
     assert _whole_ends(structure, 0, (F(1, 5), F(9, 5))) == (1, 1)
     assert "no whole number" in sentence_of(_whole_ends, structure, 0, (F(1, 5), F(4, 5)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "free"),
+    [(None, (0, None)), (RowCount(5, None), (2, None)), (RowCount(2, 9), (0, 6)), (RowCount(1, 2), (0, 0))],
+)
+def test_degrees_of_freedom_are_as_open_as_the_number_of_rows(rows, free):
+    assert freedom_within(rows, 3) == free

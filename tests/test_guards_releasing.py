@@ -43,7 +43,7 @@ from recon.release.registers.differences import RegisteredGroups
 from recon.release.registers.figures import RemainingUncertainty, _log_ends, left_by, smallest_group
 from recon.release.registers.index import HEAD, INDEX, parse_index, related_data_sets
 from recon.release.registers.register import Register
-from recon.release.registers.versions import comparison, identified_words, version_relation
+from recon.release.registers.versions import LEAST, _about_the_others, comparison, identified_words, version_relation
 from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.errors import PolicyError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -210,11 +210,26 @@ def test_numbers_since_an_earlier_release_need_one_that_is_known(tmp_path, april
 
 
 def test_a_release_that_is_registered_as_of_a_data_set_takes_no_numbers(tmp_path, april):
-    registered(tmp_path / "r", april)
+    new = recon.load(april)
+    registered(tmp_path / "r", written(tmp_path, "march.json", [tree(OLD, [3, 4])]), april)
+    assert version_relation(new, Register.read(str(tmp_path / "r")), 1, None).dataset == "april"
     index = tmp_path / "r" / INDEX
     index.write_text(index.read_text().rstrip() + '\ndataset = "april"\n')
     with pytest.raises(ReleaseError, match="is in the register as of the data set 'april'"):
-        version_relation(recon.load(april), Register.read(str(tmp_path / "r")), 1, None)
+        version_relation(new, Register.read(str(tmp_path / "r")), 1, None)
+
+
+@pytest.mark.parametrize(
+    ("bits", "said"),
+    [((9.0, 4.0, 20.0, 6.0), "About the people who stayed the two take 5.0 bits"),
+     ((LEAST, 0.0, 20.0, 6.0), "About the people who stayed the two take 0.1 bits"),
+     ((9.0, 9.0, 20.0, 6.0), "About everybody the two take 14.0 bits"),
+     ((None, None, 6.0, 6.0), "About everybody the two take 0.0 bits")],
+)  # fmt: skip
+def test_of_whom_both_versions_say_more(bits, said):
+    told = dict(zip(("kept_before", "kept_both", "before", "both"), bits, strict=True))
+    (line,) = _about_the_others(SimpleNamespace(bits=told))
+    assert line == f"{said} more than the earlier model alone."
 
 
 def test_an_open_number_of_rows_leaves_the_smallest_group_open(tmp_path):
@@ -228,6 +243,31 @@ def test_an_open_number_of_rows_leaves_the_smallest_group_open(tmp_path):
 def test_before_any_release_without_measures_nothing_is_known():
     found = _nothing_before(RemainingUncertainty("unknown", pinned=(0, 0)))
     assert (found.status, found.pinned, found.note) == ("unknown", (0, 0), "nothing was released before")
+
+
+WITHOUT_GRID = {"attributes": [{"name": "age", "min": 0, "max": 9, "resolution": None}]}
+
+
+@pytest.mark.parametrize(
+    ("domain", "where", "count", "rows"),
+    [(WITHOUT_GRID, {"age": {"at_most": 4}}, {"count": 3}, 5), (DOMAIN, OLD, {"count": 0}, 0),
+     (DOMAIN, OLD, {"at_least": 3}, {"at_least": 4, "at_most": 5})],
+)  # fmt: skip
+def test_before_any_release_bits_per_person_are_left_where_they_are_a_number(domain, where, count, rows, tmp_path):
+    register = registered(tmp_path / "r", written(tmp_path, "no.json", [tree(where, [2, 4])], None, domain),
+                          decision="do not release")  # fmt: skip
+    counted = {"kind": "table", "statements": [{"where": where} | count]}
+    found = adds(recon.load(written(tmp_path, "new.json", [counted], rows, domain)), register, Limits())
+    assert (found.before.status, found.before.pinned) == ("unknown", (0, 0))
+
+
+def test_releases_of_an_open_number_of_rows_are_joined_to_one(tmp_path):
+    at_least = [
+        written(tmp_path, f"{k}.json", [{"kind": "table", "statements": [{"where": OLD, "at_least": 1}]}],
+                {"at_least": k}) for k in (3, 2)
+    ]  # fmt: skip
+    register = registered(tmp_path / "r", at_least[1])
+    assert joined_release(recon.load(at_least[0]), register, Limits()).declared == RowCount(3, None)
 
 
 def left(number, certain, possible, rows=(), exact=True):
@@ -297,11 +337,12 @@ def test_what_is_held_of_two_versions_is_the_later_one(tmp_path):
 
 def test_standard_input_is_compared_with_no_other_version(tmp_path):
     _, april, register = versions_of_people(tmp_path)
-    new = dataclasses.replace(recon.load(april), files=("-",))
-    relation, domain = version_relation(new, register, None, None), written(tmp_path, "domain.json", [])
-    found = comparison(new, register, relation, Limits(), str(domain))
-    assert (found.found, found.contradicts) == (None, False)
-    assert found.why == "a release is compared with earlier ones from its file: save it, and give that"
+    for files in (("-",), ()):  # or what a program made
+        new = dataclasses.replace(recon.load(april), files=files)
+        relation, domain = version_relation(new, register, None, None), written(tmp_path, "domain.json", [])
+        found = comparison(new, register, relation, Limits(), str(domain))
+        assert (found.found, found.contradicts) == (None, False)
+        assert found.why == "a release is compared with earlier ones from its file: save it, and give that"
 
 
 def test_a_data_set_that_nothing_was_released_of_is_left_out(tmp_path):
@@ -339,6 +380,20 @@ def test_the_classes_of_a_group_are_taken_away_once(nested):
     register, new = nested
     (found,) = adds(new, register, Limits()).differences.groups
     assert (found.rows, "not (" in found.where) == ((1, 1), True)
+
+
+@pytest.mark.parametrize(("inside", "rest"), [(88, [(2, 2)]), (81, [(9, 9)]), (80, [])])
+def test_rows_of_all_classes_without_a_group_of_them_are_found(inside, rest, tmp_path):
+    """90 old people by class, of whom so many smoke: fewer than 10 do not, unless the table says that itself."""
+    domain = {**DOMAIN, "label": {"name": "ill", "values": [0, 1]}}
+    nodes = [{"if": OLD, "then": 1, "else": 2}, {"counts": [50, 40]}, {"count": 150}]
+    first = written(tmp_path, "first.json", [{"kind": "tree", "nodes": nodes}], 240, domain)
+    register = registered(tmp_path / "r", first)
+    smokers, others = ({"where": OLD | {"smoker": k}, "count": n} for k, n in ((1, inside), (0, 90 - inside)))
+    for said, expected in (([smokers], rest), ([smokers, others], [])):
+        table = {"kind": "table", "statements": said}
+        new = recon.load(written(tmp_path, f"{len(said)}.json", [table], 240, domain))
+        assert [one.rows for one in adds(new, register, Limits()).differences.groups] == expected
 
 
 def test_too_many_cells_are_not_looked_through(nested, monkeypatch):

@@ -238,11 +238,19 @@ def test_versions_that_contradict_each_other_end_with_five(tmp_path: Path, run: 
         ('dataset = "april"\nfrom = "a"\nremoved = -1', "release 1, removed: must be a whole number of rows"),
         ('dataset = "april"\nfrom = "a"\nremoved = {at_least = 3, at_most = 2}', "must be a whole number of rows"),
         ('dataset = "april"\nfrom = "a"\nadded = {at_lest = 3}', "must be a whole number of rows"),
+        ('dataset = "april"\nfrom = "a"\nadded = {}', "must be a whole number of rows"),
+        ("removed = 1", "removed of which data set? give 'dataset'"),
     ],
 )
 def test_a_wrong_relation_is_refused_by_place(lines: str, said: str) -> None:
     with pytest.raises(ReleaseError, match=re.escape(said)):
         parse_index(f"{HEAD}\n{ENTRY}{lines}\n", INDEX)
+
+
+def test_a_number_of_rows_may_have_one_end() -> None:
+    other = ENTRY.replace("a.json", "b.json").replace("0" * 64, "1" * 64)
+    text = f'{HEAD}\n{ENTRY}\n{other}dataset = "b"\nfrom = "a"\nremoved = {{at_least = 3}}\n'
+    assert parse_index(text, INDEX).entries[1].removed == RowCount(3, None)
 
 
 def test_two_entries_say_the_same_of_one_data_set() -> None:

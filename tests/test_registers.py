@@ -149,10 +149,14 @@ def test_a_folder_without_an_index_is_never_guessed(tmp_path, capsys):
     ("text", "said"),
     [
         ("register = 2", "register: must be 1"),
+        ("register = true", "register: must be 1"),
         ("", "register: must be 1"),
         ("register = 1\nname = 3", "name: must be a text"),
         ("register = 1\nrows = -1", "rows: must be a whole number"),
+        ("register = 1\nrows = true", "rows: must be a whole number"),
+        ("register = 1\nrows = 1.5", "rows: must be a whole number"),
         ("register = 1\nrelease = 3", "release: must be a list"),
+        ("register = 1\nrelease = [3]", "release: must be a list"),
         ("register = 1\ncolour = 1", "'colour' is not understood"),
         ("register = 1\n[[release]]\nfile = 'a'", "release 1: 'sha256' is missing"),
         ("register = [", "is no TOML"),
@@ -173,7 +177,11 @@ def test_a_wrong_index_is_refused_by_place(tmp_path, text, said, capsys):
         ("file", '"/etc/passwd"', "file: must be a path inside"),
         ("file", '"../march.json"', "file: must be a path inside"),
         ("file", r'"a\\b"', "file: must be a path inside"),
+        ("file", r'"a\u0000b"', "file: must be a path inside"),
+        ("file", '"C:/a.json"', "file: must be a path inside"),
+        ("file", '""', "file: must be a path inside"),
         ("sha256", '"12"', "sha256: must be 64 digits"),
+        ("sha256", '""', "sha256: must be 64 digits"),
         ("date", '"March"', "date: must be a date"),
         ("date", '"2026-02-30"', "date: must be a date"),
         ("date", "2026-02-03T10:00:00", "date: must be a date"),
@@ -190,6 +198,10 @@ def test_a_wrong_entry_is_refused_by_place(key, value, said):
         parse_index(f"register = 1\n[[release]]\n{lines}\n", "index")
     assert "index: release 1" in str(error.value)
     assert said in str(error.value)
+
+
+def test_a_register_may_be_about_no_rows():
+    assert parse_index("register = 1\nrows = 0", "index").rows == 0
 
 
 def test_one_file_or_content_stands_once():
@@ -772,8 +784,9 @@ def test_standard_input_cannot_be_joined(tmp_path):
     new = load(str(written(tmp_path, "new.json", [tree({"age": "old"}, [2, 3])])))
     from dataclasses import replace
 
-    with pytest.raises(ReleaseError, match="save it"):
-        adds(replace(new, files=("-",)), Register.read(tmp_path / "r"), Limits())
+    for files in (("-",), ()):  # or made by a program
+        with pytest.raises(ReleaseError, match="save it"):
+            adds(replace(new, files=files), Register.read(tmp_path / "r"), Limits())
 
 
 @pytest.mark.parametrize("stopped", [True, False])

@@ -357,7 +357,7 @@ def joined_release(
         found = load(*files, domain=given, confidence=confidence, memory=limits.memory, limits=limits)
     except ReleaseError as error:
         raise _with_advice(error, given is None) from None
-    if new.hashes and found.hashes != (*(one.sha256 for one in known), *new.hashes):
+    if found.hashes != (*(one.sha256 for one in known), *new.hashes):
         raise ReleaseError("files changed while they were read: run it again", file=register.folder)
     rows = _joint_rows(found, new, register.index.rows)
     if independent or rows != found.declared:

@@ -83,7 +83,7 @@ def _figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> Rem
     """Return the figures that measures give, whatever their convention."""
     people, bits = found.rows, bits_left(found)
     system = system_of(release, found, limits)
-    logs = None if found.datasets is None or found.datasets.relative else _log_ends(found, bits)
+    logs = None if found.datasets is None else _log_ends(found, bits)
     each = (bits[0] / people, bits[1] / people) if bits is not None and people and math.isfinite(bits[1]) else None
     return RemainingUncertainty(
         found.status if found.datasets is None else found.datasets.status,

@@ -182,7 +182,7 @@ def _shown_value(value: Any) -> str:
 def _inner_path(path: str, place: str) -> str:
     """Return a path that stays inside the folder; `ReleaseError` for any other."""
     parts = path.split("/")
-    if not path or "\\" in path or "\0" in path or ":" in parts[0] or any(p in ("", ".", "..") for p in parts):
+    if "\\" in path or "\0" in path or ":" in parts[0] or any(p in ("", ".", "..") for p in parts):
         raise ReleaseError(
             f"must be a path inside the register's folder, such as tree.json, not {quote(path)}", place=place
         )

@@ -199,7 +199,7 @@ def worst_figure(key: str, figures: Sequence[Figure]) -> Figure:
     """Return what a policy asks of those who left between any two of several versions: of each pair it must hold."""
     known = [one for one in figures if isinstance(one, KnownFigure)]
     unknown = [one for one in figures if isinstance(one, UnknownFigure)]
-    if len(figures) == 1 or not known:
+    if not known:
         return (unknown or figures)[0]
     said = (*(one.why for one in known), *(one.why for one in unknown))
     why = "; ".join(dict.fromkeys(filter(None, said)))
@@ -302,7 +302,7 @@ def _compared(
 
 def _with_both_numbers(relation: RelatedDataSets, made: DataSet, pair: Sequence[EncodedRelease]) -> RelatedDataSets:
     """Return the relations with how many left and came, where one of both follows from the other."""
-    given = [one.low if one is not None and one.exact else None for one in (made.removed, made.added)]
+    given = [None if one is None else one.low for one in (made.removed, made.added)]
     if given.count(None) != 1 or not all(one is None or one.exact for one in (made.removed, made.added)):
         return relation
     names = str(made.origin), made.name
