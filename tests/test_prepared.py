@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from dataclasses import replace
 from fractions import Fraction
@@ -253,6 +254,8 @@ REASONS = [
     (SMALL, {"mean": 1.0, "drawn": 3}, "it was worked out of at most 3 rows, drawn if there were more: say how many"),
     (ANY, {"commonest": 1}, "the domain has no list of at most 2,000 values of it"),
     (WIDE, {"values": frozenset({1})}, "the domain has no list of at most 2,000 values of it"),
+    (Categorical("x", ("a", 1)), {"mean": 1.0, "rows": 4}, "its values in the domain are no numbers"),
+    (SMALL, {"mean": 1.0, "rows": 4, "make": lambda cell: math.nan}, "its values in the domain are no numbers"),
     (SMALL, {"commonest": 9}, "9 is no value of it in the domain"),
     (Grid.between("x", 0, 300, 1), {"commonest": 5}, "5 is one of more than 200 values"),
     (SMALL, {"values": frozenset({0, 9})}, "9 is no value of it in the domain"),
@@ -329,3 +332,111 @@ def test_ranges_of_values_are_the_values_gone_through_one_by_one(monkeypatch, va
 
     assert rows(5) == rows(2_000)
     assert len(rows(5)[0]) > 30
+
+
+GAPPED, HALVES = Categorical("x", (0, 1, 2), missing=True), Categorical("x", (0, 0.1, 0.2))
+ROWS = {"rows": 4, "least": 0.0, "greatest": 2.0, "quantiles": ((1, 3, 0.0), (2, 3, 1.0))}
+SORTED = {"x = 0": "2", "x = 1": "1", "x = 2": "1"}
+MILLIONS = Categorical("x", (-1_000_000, 0, 1_000_000))
+
+
+def told(found, domain):
+    """Return what is counted, as text: the values of x and their rows; linear figures by name."""
+    out = {}
+    for one in found:
+        held = dict(one.condition).get("x")
+        k = [domain.all[0].value(i) for a, b in domain.all[0].ranges(held) for i in range(a, b)] if held else ["all"]
+        ends = f"{one.low or 0}+" if one.count is None else f"{one.count}"
+        if one.linear is None and one.statistic is None:
+            out["x = " + ", ".join("none" if v is None else str(v) for v in k)] = ends
+    return out
+
+
+@pytest.mark.parametrize(
+    ("attribute", "figures", "rows", "counts"),
+    [
+        (SMALL, ROWS, 4, SORTED),
+        (SMALL, ROWS | {"quantiles": ((1, 3, 5e-8), (2, 3, 0.99999995))}, 4, SORTED),  # worked out between rows
+        (SMALL, ROWS | {"quantiles": ((1, 3, 0.0), (2, 3, 0.99))}, 4, {"x = 0": "1+", "x = 2": "1+"}),
+        (SMALL, ROWS | {"rows": None}, 4, {"x = 0": "1+", "x = 2": "1+"}),
+        (SMALL, ROWS | {"rows": 5}, 5, {"x = 0": "1+", "x = 2": "1+"}),
+        (SMALL, ROWS | {"mean": 0.75}, 4, {"x = 0": "1+", "x = 2": "1+"}),
+        (SMALL, ROWS | {"least": None}, 4, {"x = 2": "1+"}),
+        (SMALL, ROWS | {"greatest": None}, 4, {"x = 0": "1+"}),
+        (GAPPED, ROWS, 4, {"x = 0": "1+", "x = 2": "1+"}),
+        (SMALL, ROWS | {"drawn": 4}, 4, SORTED),
+        (Categorical("x", (0, 1, 1.0000005, 2)), ROWS, 4, {"x = 0": "1+", "x = 2": "1+"}),  # which of both is not said
+        (Categorical("x", (0, 1, 1.000002, 2)), ROWS, 4, SORTED),
+        (
+            MILLIONS, {"rows": 3, "least": -1_000_000.05, "greatest": 1_000_000.05, "quantiles": ((1, 2, 0.0),)}, 3,
+            {"x = -1000000": "1", "x = 0": "1", "x = 1000000": "1"},
+        ),
+        (SMALL, {"among": frozenset({0, 1})}, 4, {"x = 2": "0"}),
+        (GAPPED, {"among": frozenset({0, 1}), "gap": None}, 4, {"x = 2": "0"}),
+        (GAPPED, {"among": frozenset({0, 1}), "gap": False}, 4, {"x = 2": "0", "x = none": "0"}),
+        (GAPPED, {"values": frozenset({0}), "gap": True}, 4, {"x = 0": "1+", "x = 1, 2": "0", "x = none": "1+"}),
+        (TEXTS, {"values": frozenset({"a"})}, 4, {"x = a": "1+", "x = b": "0"}),
+        (SMALL, {"mean": 1.0, "rows": 4}, 4, {}),
+        (SMALL, {"mean": 1.0, "rows": 4}, None, {"x = all": "4"}),
+        (GAPPED, {"mean": 1.0, "rows": 3}, 4, {"x = 0, 1, 2": "3"}),
+        (SMALL, {"mean": 0.5, "rows": 2, "make": lambda cell: cell - 1 if cell else math.nan}, 4, {"x = 1, 2": "2"}),
+    ],
+)  # fmt: skip
+def test_counts_that_figures_of_a_column_say(attribute, figures, rows, counts):
+    domain = recon.Domain((attribute, Categorical("other", (0, 1))), None)
+    found, left = column_figures([ColumnFigures("x", "step", **figures)], domain, rows and RowCount(rows, rows))
+    assert (told(found, domain), left) == (counts, [])
+
+
+@pytest.mark.parametrize(
+    ("figures", "rows", "kind"),
+    [
+        ({"rows": 4}, RowCount(4, 4), "total"), ({}, RowCount(4, 4), "total"), ({}, RowCount(4, 9), "mean"),
+        ({}, RowCount(4, None), "mean"), ({}, None, "mean"), ({"rows": 4}, RowCount(4, 9), "total"),
+    ],
+)  # fmt: skip
+def test_a_mean_is_a_sum_where_its_rows_are_known(figures, rows, kind):
+    domain = recon.Domain((SMALL, Categorical("other", (0, 1))), None)
+    (found, *_), _ = column_figures([ColumnFigures("x", "step", mean=0.75, **figures)], domain, rows)
+    if found.statistic is None:  # the number of rows comes first
+        (_, found, *_), _ = column_figures([ColumnFigures("x", "step", mean=0.75, **figures)], domain, rows)
+    assert (found.statistic.kind, found.statistic.value) == (kind, 3 if kind == "total" else 0.75)
+
+
+def test_a_mean_of_fewer_rows_or_of_whole_numbers_is_nearer():
+    """Tenths may have been rounded to 32 bits; how many rows were added is known, or not."""
+
+    def within(attribute, rows):
+        domain = recon.Domain((attribute, Categorical("other", (0, 1))), None)
+        (found,), _ = column_figures([ColumnFigures("x", "step", mean=0.1)], domain, rows)
+        return found.statistic.within
+
+    few, many, open_ = (within(SMALL, rows) for rows in (RowCount(1, 9), RowCount(1, 9_000), RowCount(1, None)))
+    assert few < many < open_ == within(SMALL, None)
+    assert within(HALVES, RowCount(1, 9)) > 1e-9 > few
+
+
+def test_of_as_many_values_as_are_gone_through_all_is_stated():
+    for attribute, figures in ((Grid.between("x", 0, 1_999), {"values": frozenset({1})}),
+                               (Grid.between("x", 0, 200), {"commonest": 1})):  # fmt: skip
+        domain = recon.Domain((attribute, Categorical("other", (0, 1))), None)
+        found, left = column_figures([ColumnFigures("x", "step", **figures)], domain, RowCount(4, 4))
+        assert (len(found), left) == (2 if "values" in figures else 200, [])
+
+
+def test_a_quantile_bounds_the_rows_on_both_sides_of_it():
+    """Whichever of the nine ways it was worked out."""
+    domain = recon.Domain((Grid.between("x", 0, 9), Categorical("other", (0, 1))), None)
+    methods = "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "hazen", "weibull", "linear"
+    sides = set()
+    for n, j, how in ((n, j, how) for n in range(1, 10) for j in (1, 2, 3) for how in methods):
+        rows = np.arange(n)
+        value = float(np.quantile(rows, j / 4, method=how))
+        found, _ = column_figures([ColumnFigures("x", "step", quantiles=((j, 4, value),))], domain, RowCount(n, n))
+        for one in found:
+            beyond, every = one.linear.terms
+            side = rows < value if "below" in one.name else rows > value
+            assert (beyond.times, every.times) == (4, -j if "below" in one.name else j - 4)
+            assert 4 * int(side.sum()) + every.times * n <= one.linear.high == 3
+            sides.add(one.name.split()[1])
+    assert sides == {"below", "above"}

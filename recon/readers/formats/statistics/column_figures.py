@@ -28,6 +28,7 @@ from encoders.domain.values import (
     Value,
     exact,
     is_number,
+    normal,
     plain_number,
 )
 from encoders.models.linear_figures import LinearFigure, LinearTerm
@@ -109,10 +110,10 @@ class _PreparedColumn:
 
     @property
     def numeric(self) -> bool:
-        """Return whether all values are numbers."""
+        """Return whether all values are numbers, and there are some."""
         if self.made is None:
             return not isinstance(self.attribute, Categorical) or self.attribute.numeric
-        return all(v is None or is_number(v) for v in self.made)
+        return all(v is None or is_number(v) for v in self.made) and any(v is not None for v in self.made)
 
     def with_values(self, passes: Callable[[Value], bool]) -> Condition | None:
         """Return the rows with a value that passes, of those gone through; () for all, None for none of them."""
@@ -179,11 +180,7 @@ class _PreparedColumn:
             return () if any(passed) else None
         if self.attribute is None:
             return ((self.name, Test(values=(int(not passed[0]),))),)
-        gap, runs = self.attribute.known[1], list[tuple[int, int]]()
-        for i in (i for i, kept in enumerate(passed) if kept):
-            joined = bool(runs) and runs[-1][1] == i != gap
-            runs = [*runs[:-1], (runs[-1][0], i + 1)] if joined else [*runs, (i, i + 1)]
-        return ((self.name, as_test(self.attribute, tuple(runs))),)
+        return ((self.name, as_test(self.attribute, normal([(i, i + 1) for i, kept in enumerate(passed) if kept]))),)
 
 
 def _figures(figures: ColumnFigures, column: _PreparedColumn, rows: RowCount | None) -> Stated:
@@ -216,7 +213,7 @@ def _figures(figures: ColumnFigures, column: _PreparedColumn, rows: RowCount | N
         yield from _quantile(column, f"quantile {j}/{parts} of {name}", j, parts, exact(value))
     yield from _value_figures(figures, column)
     if figures.mean is not None:
-        yield from _moments(figures, column, rows)
+        yield from _moments(figures, figures.mean, column, rows)
 
 
 def _sorted_rows(figures: ColumnFigures, column: _PreparedColumn) -> list[Fraction] | None:
@@ -232,7 +229,7 @@ def _sorted_rows(figures: ColumnFigures, column: _PreparedColumn) -> list[Fracti
     found = []
     for value in (figures.least, *(value for _, _, value in figures.quantiles), figures.greatest):
         at = bisect_left(known, value)
-        near = sorted((abs(x - value), x) for x in known[max(0, at - 1) : at + 1])
+        near = sorted((abs(x - value), x) for x in known[max(0, at - 1) : at + 2])
         if near[0][0] > NEAR * max(1.0, abs(value)) or (len(near) > 1 and near[1][0] < FAR * max(near[0][0], NEAR)):
             return None
         found.append(exact(near[0][1]))
@@ -332,7 +329,7 @@ def _value_figures(figures: ColumnFigures, column: _PreparedColumn) -> Stated:
         yield PublishedFigure(gap, count=count, low=low, name=f"gaps of {name}")
 
 
-def _moments(figures: ColumnFigures, column: _PreparedColumn, rows: RowCount | None) -> Stated:
+def _moments(figures: ColumnFigures, average: float, column: _PreparedColumn, rows: RowCount | None) -> Stated:
     """Yield the number of rows with a value, their sum and the sum of their squares, as near as rounding leaves."""
     n, name = figures.rows, figures.column
     if n is not None and (column.gaps or rows is None):
@@ -341,12 +338,12 @@ def _moments(figures: ColumnFigures, column: _PreparedColumn, rows: RowCount | N
         n = rows.low
     most = n if n is not None else (rows.high if rows is not None and rows.high is not None else MAX_ROWS)
     if column.changed:
-        yield from _changed_moments(figures, column, n)
+        yield from _changed_moments(figures.column, average, column, n)
         return
     given = Fraction(0)
     if column.made is None or any(v is not None and exact(v) != exact(single(v)) for v in column.made):
         given = SINGLE  # rows of 32 bits are as far from the domain's values
-    mean = ColumnMean(name, figures.mean or 0.0, n, most, variance=figures.variance, given=given)
+    mean = ColumnMean(name, average, n, most, variance=figures.variance, given=given)
     total = mean.statistic(column.attribute, name)
     if isinstance(total, str):
         yield total
@@ -359,7 +356,7 @@ def _moments(figures: ColumnFigures, column: _PreparedColumn, rows: RowCount | N
         yield PublishedFigure((), linear=squared, name=f"squares of {name}")
 
 
-def _changed_moments(figures: ColumnFigures, column: _PreparedColumn, n: int | None) -> Stated:
+def _changed_moments(name: str, average: float, column: _PreparedColumn, n: int | None) -> Stated:
     """Yield the sum of what was made of the values: so much for every row with one of them, in an interval."""
     assert column.made is not None
     values = list(dict.fromkeys(v for v in column.made if v is not None))
@@ -369,9 +366,9 @@ def _changed_moments(figures: ColumnFigures, column: _PreparedColumn, n: int | N
         return
     terms, error = _changed_terms(column, n)
     if terms:
-        total = n * Fraction(figures.mean or 0.0)
+        total = n * Fraction(average)
         figure = LinearFigure(tuple(terms), total - error, total + error)
-        yield PublishedFigure((), linear=figure, name=f"total of what becomes of {figures.column}")
+        yield PublishedFigure((), linear=figure, name=f"total of what becomes of {name}")
 
 
 def _changed_terms(column: _PreparedColumn, n: int, beside: Condition = ()) -> tuple[list[LinearTerm], Fraction]:
