@@ -318,6 +318,7 @@ def test_tables_of_other_figures_are_refused(tmp_path, statements, more, said):
 
 
 DISEASES = Categorical("ward", ("north", "south", "west")), Categorical("illness", ("asthma", "flu", "measles"))
+EVERY = {"where": {"age": {"at_most": 9}}}
 OLD = {"where": {"age": {"at_least": 5}}, "count": 6}
 
 
@@ -333,6 +334,7 @@ OLD = {"where": {"age": {"at_least": 5}}, "count": 6}
         ([{**YOUNG, "count": 3}, OLD], {"at_least": 0, "at_most": 20}, 1, 14, 0),  # the number of rows stays open
         ([{**YOUNG, "count": 3}, OLD], {"at_least": 8, "at_most": 9}, 1, 9, 6),
         ([{**YOUNG, "count": 3}, {"count": 9}], {"at_least": 8, "at_most": 20}, 1, 9, 0),
+        ([{**YOUNG, "count": 3}, {**EVERY, "count": 9}], {"at_least": 8, "at_most": 20}, 1, 9, 0),
         ([{"count": 9}, YOUNG], None, 0, None, 0),
         ([{"at_least": 8, "at_most": 9}, {**YOUNG, "count": 7}], None, 0, None, 0),  # the total is no cell to hide
     ],
@@ -499,3 +501,14 @@ def test_a_remedy_widens_what_it_hides_until_the_policy_is_met(tmp_path, monkeyp
     if method == "cheapest":
         run("audit", "0.json", "--policy", "w.toml", code=1)
         assert said[0]["pattern"]["cost"] < said[25]["pattern"]["cost"]
+
+
+def test_groups_of_a_hierarchy_are_written_by_their_codes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ward.hrc").write_text("both\n@north\n@south\nwest\n")
+    both = "both,flu,54\nboth,asthma,15\nboth,measles,15\nboth,total,84\n"
+    (tmp_path / "wide.csv").write_text(WIDE + both)
+    (tmp_path / "p.toml").write_text("smallest_group = 5\n")
+    found = RUN(app, ["remedy", "wide.csv", "--policy", "p.toml", "--out", "h.tab", "--hierarchy", "ward=ward.hrc"])
+    assert found.exit_code == 0
+    assert "both,flu,54" in (tmp_path / "h.tab").read_text()
