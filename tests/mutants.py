@@ -228,7 +228,7 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     "encoders.kinds": (
         "test_guards_kinds.py", "test_kinds.py", "test_bags.py", "test_noisy_oracle.py", "test_known_columns.py",
         "test_boosted_oracle.py", "test_midpoints.py", "test_against_oracle.py", "test_learner_facts.py",
-        "test_properties.py", "test_bad_input.py", "test_damaged_files.py",
+        "test_properties.py", "test_bad_input.py", "test_damaged_files.py", "test_adversary.py",
     ),
     "recon.release.auditing": (
         *AUDITS, "test_people.py", "test_groups_audited.py", "test_exposed_rows.py", "test_facts.py",

@@ -335,3 +335,18 @@ def test_one_open_column_of_everybody_is_exact(tmp_path: Path) -> None:
         share = (alike["priors"] == line["value"]).mean()
         assert line["lower"] - 1e-9 <= share <= line["upper"] + 1e-9
         assert line["lower"] == pytest.approx(line["min_count"] / len(alike))
+
+
+def test_a_sum_that_is_known_says_what_a_table_would(tmp_path: Path) -> None:
+    """Those in ward A and those who are ill, added up; a term that the domain does not have is named."""
+    terms = [{"where": {"ward": "A"}}, {"where": {"ill": 1}}]
+    release, adversary = _case(tmp_path, statements=[{"linear": terms, "value": 6}])
+    table = {"kind": "table", "statements": [{"linear": terms, "value": 6}]}
+    both = {"recon": 1, "domain": DOMAIN, "models": [{"kind": "tree", "nodes": NODES}, table]}
+    (tmp_path / "both.json").write_text(json.dumps(both))
+    told = recon.count(release, "multiset", adversary=adversary).value
+    assert told == recon.count(tmp_path / "both.json", "multiset").value
+    assert 0 < told < recon.count(release, "multiset").value
+    wrong = _case(tmp_path, statements=[{"linear": [{"where": {"bed": 1}}], "value": 6}])[1]
+    with pytest.raises(recon.ReleaseError, match=r"statements\[0\]\.linear\[0\].*'bed'"):
+        recon.count(release, "multiset", adversary=wrong)

@@ -224,6 +224,7 @@ def test_bags_that_fit_are_read():
         known = model.multiplicities is not None
         assert (found.rows.high, bool(found.statements.bags)) == (rows, known)
         assert (found.statements.blocks[0].draws is None) is (known or not model.resampled)
+        assert any("the bags are known" in line for line in found.assumptions) is known
     counted = replace(LABELLED, trees=(tree(Support(None, 3), Support(None, 3)),))
     refused([counted], "the domain has no label", Domain(DOMAIN.attributes))
     with pytest.raises(EngineError, match="the bags of this forest are not known"):
@@ -332,13 +333,66 @@ def test_noise_that_no_law_explains_is_refused(model, said):
         replace(tree(Support((1, 2)), Support((0, 7)), inner=Support((2, 8))), noise=WHOLE),
         replace(tree(Support(None, 3), Support(None, 4), inner=Support(None, 9)), noise=WHOLE),
         table(COUNTED, linear(TERM, value=Fraction(1)), PublishedFigure(Y, suppressed="unknown"), noise=WHOLE),
-        table(linear(TERM, value=Fraction(1)), noise=CLAMPED),
+        table(linear(TERM, replace(TERM, times=Fraction(0)), value=Fraction(1)), noise=CLAMPED),
         replace(RuleSet((Rule(X, Support(None, 2)), Rule(OLD, Support((1, 2))))), noise=WHOLE),
     ],
 )
 def test_noisy_counts_leave_the_rows_open(model):
     found = encode(DOMAIN, [model], RowCount(0, 50))
     assert (found.noisy, found.certain, found.rows.exact) == (True, False, False)
+
+
+def test_noisy_figures_of_a_table_leave_their_sums_open():
+    """Noise of at most 1: a count is between two numbers, twice a count of 6 is of 3 rows, and nothing else is said."""
+    law = Noise(NoiseLaw("truncated_laplace", Fraction(1), bound=Fraction(1)))
+    sum_of_two = linear(replace(TERM, times=Fraction(2)), value=Fraction(6))
+    noisy = table(COUNTED, sum_of_two, PublishedFigure(Y, suppressed="unknown"), noise=law)
+    found = [[(one.low, one.high) for one in b] for b in encode(DOMAIN, [noisy], RowCount(0, 50)).statements.blocks]
+    assert found == [[(1, 3)], [(3, 3)]]
+
+
+@pytest.mark.parametrize("rows", [RowCount(1), RowCount(0, 50)])
+def test_of_a_noisy_list_without_a_default_the_rest_is_open(rows):
+    rules = replace(RuleList((Rule(X, Support(None, 2)),)), noise=WHOLE)
+    most = UNBOUNDED if rows.high is None else rows.high
+    found = encode(DOMAIN, [rules], rows).statements.single
+    assert (found.low[1], found.high[1]) == (0, most)
+
+
+def test_noisy_counts_that_no_law_gives_are_named_by_place():
+    odd = tree(Support(None, 1.5), Support(None, 2))
+    for model, place in (
+        (odd, r"nodes\[1\]"), (Forest((odd,)), r"trees\[0\]\.nodes\[1\]"), (RuleSet((Rule(X, Support(None, 1.5)),)),
+        r"rules\[0\]"), (table(PublishedFigure(X, count=1.5)), r"statements\[0\]\.count"),
+    ):  # fmt: skip
+        refused([replace(model, noise=WHOLE)], rf"^models\[0\]\.{place}: the noisy count 1.5", rows=RowCount(0, 50))
+
+
+BUDGET = {"epsilon": Fraction(1), "sensitivity": Fraction(1), "neighbours": "replace"}
+
+
+def test_a_budget_is_told_where_it_was_stated_whole():
+    for left_out in ({}, *({name: None} for name in BUDGET)):
+        told = " ".join(encode(DOMAIN, [replace(ROWS, noise=replace(WHOLE, **BUDGET | left_out))]).assumptions)
+        whole = "(ε = 1, sensitivity 1, neighbours by replacing a row, for these counts)"
+        assert (whole in told, "neighbours by" in told) == (not left_out, not left_out)
+
+
+@pytest.mark.parametrize("law", ["gaussian", "discrete_gaussian", "laplace"])
+@pytest.mark.parametrize("epsilon", [None, Fraction(1)])
+def test_the_mechanism_of_a_gaussian_law_by_budget_is_assumed(law, epsilon):
+    told = " ".join(encode(DOMAIN, [replace(ROWS, noise=Noise(NoiseLaw(law, Fraction(1)), epsilon))]).assumptions)
+    assert ("analytic Gaussian" in told) is (law != "laplace" and epsilon is not None)
+    assert ("discrete law's δ" in told) is (law == "discrete_gaussian" and epsilon is not None)
+
+
+@pytest.mark.parametrize(
+    ("value", "noise", "said"),
+    [(Fraction(1), REAL, True), (Fraction(3, 2), REAL, False), (Fraction(1), WHOLE, False)],
+)
+def test_whole_numbers_under_a_continuous_law_are_doubted(value, noise, said):
+    told = encode(DOMAIN, [table(COUNTED, linear(TERM, value=value), noise=noise)], RowCount(0, 50)).assumptions
+    assert any("whole counts under a continuous law" in line for line in told) is said
 
 
 def test_noise_may_be_on_sums_from_which_rows_are_taken():
@@ -366,6 +420,10 @@ def test_whether_one_row_is_in_several_counts_is_said_of_the_budget():
     every = [encode(DOMAIN, [replace(m, noise=budget)], RowCount(0, 50)).assumptions for m in models]
     found = [re.search(r"can change (\d+) of its counts, so the stated", " ".join(lines)) for lines in every]
     assert [one and one[1] for one in found] == [None, "2", None, "2"]
+    for law, said in (("laplace", True), ("gaussian", False)):  # whose sensitivity is the root of a sum of squares
+        noise = replace(budget, law=NoiseLaw(law, Fraction(1)), sensitivity=Fraction(3, 2))
+        lines = encode(DOMAIN, [replace(inner, noise=noise)]).assumptions
+        assert any("can change 2 of its counts" in line for line in lines) is said
 
 
 def test_noisy_counts_that_are_missing_or_fractional_are_refused():
@@ -489,6 +547,40 @@ def test_of_two_values_a_threshold_says_no_more_than_the_counts():
         splits = Midpoints(domain, certain=True, written=written, pairs=9)
         assert bool(splits.facts(model, "tree", node_regions(model, domain))) is said
         assert sum(splits.left_out.values()) == left_out
+
+
+TEN = Domain((Grid.between("few", 0, 9),))
+
+
+def halves(end, **more):
+    """Return the alternatives of the one fact of a test at a number, each as (positions, least, most rows)."""
+    model = tree(Support(None, 2), Support(None, 3), condition=(("few", Test(**end)),))
+    (fact,) = Midpoints(TEN, **{"certain": True, "written": True, "pairs": 9} | more).facts(
+        model, "tree", node_regions(model, TEN)
+    )
+    return fact.alternatives
+
+
+@pytest.mark.parametrize("end", [{"high": 4.5}, {"low": 4.5, "low_open": True}])
+def test_readings_of_a_threshold_are_the_pairs_around_it_and_one_for_all_farther_off(end):
+    around = [(4 - k, 5 + k) for k in range(5)]
+    for pairs in (3, 5, 9):
+        found, seen = halves(end, pairs=pairs), []
+        for alternative in found:
+            none = [ranges for one in alternative if one.high == 0 for _, ranges in one.where]
+            some = [ranges[0][0] for one in alternative if one.low == 1 for _, ranges in one.where]
+            seen.append((some, none))
+        told = [([lo, hi], [((lo + 1, hi),)] if hi > lo + 1 else []) for lo, hi in around[:pairs]]
+        assert seen == told + ([([], [((2, 8),)])] if pairs == 3 else [])
+
+
+@pytest.mark.parametrize(
+    ("at", "said"), [(2.5, ["3, 4, 5 just above"]), (3.5, ["4, 5, 6, ... just above"]), (7.5, ["6, 7 just below"])]
+)
+def test_of_a_sample_one_of_the_pairs_occurs(at, said):
+    """Where all values of a side are possible, the counts say so already."""
+    (alternative,) = halves({"high": at}, certain=False)
+    assert [one.text for one in alternative] == [f"a row with {text} it" for text in said]
 
 
 @pytest.mark.parametrize("certain", [True, False])
