@@ -519,6 +519,13 @@ def test_nodes_that_make_no_tree_are_refused(nodes, said):
     refused([Tree(nodes)], said)
 
 
+def test_a_column_that_views_the_label_is_no_split():
+    viewed = replace(DOMAIN, columns={"ill": View("y", Test((1,))), "old": View("age", Test(low=5))})
+    by_label, by_age = (tree(Support((2, 1)), Support((0, 3)), condition=((n, Test((1,))),)) for n in ("ill", "old"))
+    assert encode(viewed, [by_age]).rows == RowCount(6, 6)
+    refused([by_label], "a test on the label 'y' mixes classes", viewed)
+
+
 def test_trees_of_as_many_rows_as_floats_count_are_read():
     assert encode(DOMAIN, [tree(Support(None, (1 << 53) - 1), Support(None, 1))]).rows == RowCount(1 << 53, 1 << 53)
 
