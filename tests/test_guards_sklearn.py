@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, pairwise
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,18 +39,23 @@ from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
+    KernelCenterer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
     QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
+import recon
 from encoders.domain.values import Categorical, Continuous, Grid, Test
 from recon.readers.formats.detection import draft_of_object
 from recon.readers.formats.drafts.binding import Feature, passes
@@ -627,3 +633,19 @@ def test_tests_on_columns_are_turned_back_to_those_of_the_values(name, single):
                 continue
             assert len(set(held)) == 1 or column.direction == 0, (test, held)
     assert turned > 10 or name in {"gaps", "marked", "categories", "rare", "dropped"}
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        (PowerTransformer(), "its powers are not turned back into the values of a column"),
+        (SplineTransformer(), "its splines are not turned back into the values of a column"),
+        (PolynomialFeatures(), "it does not make every column from one column alone"),
+        (KernelCenterer(), "recon does not know how it makes its columns"),
+    ],
+)
+def test_a_step_that_is_not_read_is_refused_for_its_own_reason(step, why, tmp_path):
+    path = tmp_path / "model.joblib"
+    joblib.dump(make_pipeline(step, DecisionTreeClassifier(max_depth=1)).fit(np.eye(4), [0, 1, 0, 1]), path)
+    with pytest.raises(recon.Unsupported, match=why):
+        recon.load(str(path))

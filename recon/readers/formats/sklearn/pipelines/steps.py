@@ -43,7 +43,13 @@ SEEN = ("feature_names_in_", "n_features_in_", "n_features_")  # say how many co
 PER_COLUMN = ("scale_", "mean_", "center_", "data_min_", "statistics_")
 UNPUSHED = (1, 1)  # the version from which KBinsDiscretizer takes values as they are (scikit-learn #22526)
 ADVICE = "fit the model on the columns that come out of it, or leave it out"
-WHY_NOT = {
+MIXING = (
+    "PCA IncrementalPCA KernelPCA TruncatedSVD FastICA NMF PolynomialFeatures Normalizer KNNImputer IterativeImputer "
+    "Nystroem RBFSampler LinearDiscriminantAnalysis"
+)
+WHY_NOT = dict.fromkeys(MIXING.split(), "it does not make every column from one column alone") | {
+    "PowerTransformer": "its powers are not turned back into the values of a column",
+    "SplineTransformer": "its splines are not turned back into the values of a column",
     "TargetEncoder": "it gives training rows other codes than later ones",
     "SelectFromModel": "which columns it keeps is not stored",
     "FunctionTransformer": "its function is code, which is not run",
@@ -69,7 +75,7 @@ def columns_after(step: Any, columns: Columns, hints: Hints, place: str, depth: 
         )
     read = STEPS.get(step.class_name) or PARTS.get(step.class_name)
     if read is None or (step.class_name == "FunctionTransformer" and step.get("func") is not None):
-        why = WHY_NOT.get(step.class_name, "it does not make every column from one column alone")
+        why = WHY_NOT.get(step.class_name, "recon does not know how it makes its columns")
         raise Unsupported(f"the step '{place}' ({step.class_name}) is not read, because {why}: {ADVICE}")
     number = step.get("n_features_in_", len(columns))
     if not isinstance(number, int) or number != len(columns):
