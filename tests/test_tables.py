@@ -435,6 +435,7 @@ def test_headings_over_lines_are_values_or_names_of_attributes(tmp_path):
         (NAMES.replace("Male,30,20,50", "Male,30,x,50"), "line 2: 'Sex'"),
         (VALUES.replace("Males,,,\n", ""), "line 5: 'Females'"),
         ("region,f,m,total\nNorth,,,\nSouth,5,6,11\nEast,,,\nWest,7,8,15\ntotal,12,14,26\n", "line 2: 'North'"),
+        ("who,area,no,yes\nN,,,\nf,x,31,4\nm,x,5,6\nS,,,\nf,y,2,7\nm,y,6,30\n", "line 2: 'N'"),  # two columns of labels
     ],
 )
 def test_lines_without_counts_are_asked_about_where_they_may_be_missing(tmp_path, text, place):
@@ -657,6 +658,7 @@ BASES = {
     "as many asked in each town": ("t,a,n,Percent\nX,tea,50,30\nX,milk,50,60\nY,tea,70,20\nY,milk,70,90\n", "is no sh"),
     "counts that are alike": ("a,n,Percent\ntea,50,50\nmilk,50,50\n", ""),
     "shares of all": ("t,a,n,Percent\nX,tea,5,12.5\nX,milk,5,12.5\nY,tea,15,37.5\nY,milk,15,37.5\n", ""),
+    "a whole that is hidden": ("t,a,n,Percent\nX,tea,5,25\nX,milk,5,25\nY,tea,*,30\nY,milk,*,20\n", ""),
     "counts that differ": ("a,n,Percent\ntea,50,3\nmilk,60,7\n", ""),
 }
 
@@ -674,6 +676,11 @@ def test_how_many_were_asked_is_not_how_many_answered_so(name):
 def test_columns_of_notes_beside_counts_are_said_to_be_set_apart():
     found = counted_table(text_sheet("region,f,m,total,remark\nN,3,4,7,as before\nS,5,6,11,\n"))
     assert "'remark' is set apart: no counts" in found.understood
+
+
+def test_a_column_behind_counts_that_alone_distinguishes_lines_is_named():
+    with pytest.raises(ReconError, match="line 1: the column 'area' distinguishes lines but is behind counts"):
+        counted_table(text_sheet("town,f,m,area\nX,31,4,north\nX,42,5,south\nY,57,7,north\nY,13,8,south\n"))
 
 
 CODES = {
