@@ -81,7 +81,8 @@ RELATED = ("test_versions_relations.py", "test_versions.py", "test_versions_fold
 ALIGNED = ("test_versions_positions.py",)
 COLUMNS = (
     "test_prepared.py", "test_separate_columns.py", "test_marginals.py", "test_compositions.py",
-    "test_guards_learners.py", "test_guards_statistics.py",
+    "test_guards_learners.py", "test_guards_statistics.py", "test_naive_bayes.py", "test_discriminants.py",
+    "test_target_encoders.py",
 )  # fmt: skip
 OUTPUT = ("print_error", "print_lines", "parse_memory", "records", "write_table", "write_text")
 TARGETS = (
