@@ -613,6 +613,14 @@ def test_statements_of_dl85_hold_on_random_trees(seed):
     assert violations(released(draft, frame), frame) == []
 
 
+@pytest.mark.parametrize("classes", [2, 3, 9, 10, 11, 13, 14, 25, 101])
+def test_a_leaf_of_dl85_may_hold_its_class_alone_or_as_many_of_each(classes):
+    tree = {"feat": 0, "left": {"value": 1, "error": 0}, "right": {"value": 0, "error": classes - 1}}
+    draft = dl85.read(dl85_thing(tree, classes_=np.arange(classes)), "pickle")
+    frame = pd.DataFrame({"x0": [1] * 3 + [0] * classes, "label": [1] * 3 + list(range(classes))})
+    assert violations(released(draft, frame), frame) == []
+
+
 # ---------------------------------------------------------------- hostile files
 
 JUNK = [None, -1, 0, 1, 7, 1 << 70, -(1 << 40), 0.5, float("nan"), float("inf"), "x", "", [], [[]], {}, (), True]

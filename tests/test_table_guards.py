@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction as F
+
 import pytest
 
 from recon.io.files.opening import TableOptions, table_read_as
@@ -48,6 +50,15 @@ REFUSED = {
     "no lines": ("region,n\n", {}, "no lines"),
     "three numbers of whom": ("region,kind,f,m\nA,x,3,4\n,y,3,5\nB,x,6,7\n", {}, "the first cell is empty"),
     "money": ("region,unit,n\nA,EUR,3\nB,EUR,4\n", {}, "no line counts people"),
+    "more than all of the base": (
+        "Percent of people by answer\nanswer,A,B,Base\nyes,101,20,100\nno,20,80,100\n", {},
+        "line 3, column 'A': '101' is no percentage of '100'",
+    ),
+    "a range in another manner": ("region;n\nA;<1.000\nB;2,345\n", {}, "manner of two languages"),
+    "a power that is no whole number as a range": ("region,n\nA,<1.5e+00\nB,3\n", {}, "is not a whole number"),
+    "thousands with a part of a person": (
+        "Counts in thousands\nregion,n\nA,1.2345\nB,2.1\n", {}, "is not a whole number",
+    ),
     "two manners": ("region;n\nA;1.234\nB;2,345\n", {}, "manner of two languages"),
     "a sum of all others": (
         "sex,region,n\nf,A,10\nf,B,20\nf,X,30\nm,A,5\nm,B,*\nm,X,5\n", {}, "'X' is the sum of the other values",
@@ -64,6 +75,19 @@ READ = {
         "age,n\n0-9,20\n10-21,33\n22 and over,13\n", {}, ["20", "33", "13"],
     ),
     "2^53": ("region,n\nA,9007199254740992\nB,<=9007199254740992\n", {}, ["9007199254740992", "0..9007199254740992"]),
+    "a range of thousands, beside none": (
+        "region;n\nA;<1.000\nB;1.000-1.999\nC;2\n", {}, ["0..999", "1000..1999", "2"],
+    ),
+    "a range of thousands in English": ('region,n\nA,"<1,000"\nB,<1e+05\n', {}, ["0..999", "0..99999"]),
+    "decimals beside a range": ("region,n\nA,12.000\nB,7.000\nC,<5\n", {}, ["12", "7", "0..4"]),
+    "all of the base": (
+        "Percent of people by answer\nanswer,A,B,Base\nyes,100,20,100\nno,20,80,100\n", {"rounding": "1"},
+        ["100", "20", "20", "80", "100", "100"],
+    ),
+    "shares of a base that was rounded": (
+        "Percent of people by answer\nanswer,A,B,Base\nyes,33,67,200\nno,20,80,*\n", {"rounding": "5"},
+        ["61..71", "129..139", "?", "?", "196..204", "?"],
+    ),
     "one number as a range": ("region,n\nA,5-5\nB,>0\nC,<1\n", {}, ["5", "1..", "0"]),
     "a note behind a count, and nobody below 0": ("region,n\nA,12 [note 1]\nB,-0\n", {}, ["12", "0"]),
     "a number that hides": ("region,n\nA,99\nB,x\n", {"suppressed": ["99=1..4", "x=0"]}, ["1..4", "0"]),
@@ -109,6 +133,23 @@ def test_what_no_table_says_is_refused(name):
 def test_what_a_table_leaves_open_is_left_open(name):
     text, options, counts = READ[name]
     assert told(text, options) == counts
+
+
+IN_THOUSANDS = {
+    "5": lambda n: n == 5, "5.3": lambda n: n == F("5.3"), "5.30": lambda n: n == F("5.3"), "0": lambda n: n == 0,
+    "5.3000": lambda n: n == F("5.3"), "5+": lambda n: n >= 5, "<5": lambda n: n < 5, "<=5": lambda n: n <= 5,
+    ">5": lambda n: n > 5, ">=5": lambda n: n >= 5, "0-2": lambda n: n <= 2, "5 to 7": lambda n: 5 <= n <= 7,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", IN_THOUSANDS)
+def test_thousands_leave_open_what_rounds_to_them(cell):
+    """Every number of people that a cell shows when it is rounded down or up, and no others beyond these."""
+    unit = 10 ** len(cell.partition(".")[2])
+    rounded = ((n, F(n * unit // 1_000, unit), F(-(-n * unit // 1_000), unit)) for n in range(9_001))
+    left = [n for n, down, up in rounded if IN_THOUSANDS[cell](down) or IN_THOUSANDS[cell](up)]
+    found = counted_table(text_sheet(f"Counts in thousands\nregion,n\nA,{cell}\nB,1\n")).lines[0].count
+    assert (found.low, 9_000 if found.high is None else found.high) == (left[0], left[-1])
 
 
 def test_a_sheet_without_rows_is_no_table():
@@ -184,9 +225,41 @@ ROWS = {"a": ["x", "x", "y"], "b": ["p", "q", "p"], "v": ["5", "1", "4"], "w": [
 def test_rows_beyond_what_is_added_up_exactly_are_refused(monkeypatch):
     with pytest.raises(ReconError, match=r"may add up to more than 2\^50"):
         table_of_rows({**ROWS, "v": [str(1 << 49), "1", "4"]}, [("a",)], RespondentColumns("v", weight="w"), (), 3, "f")
-    monkeypatch.setattr(magnitudes, "MOST_CELLS", 2)
-    with pytest.raises(ReconError, match="more than 2 cells"):
-        table_of_rows(ROWS, [("a", "b")], RespondentColumns("v"), (), 3, "f")
+    for most in (7, 8):  # a and b: 2 codes of each and everybody, but for y and q
+        monkeypatch.setattr(magnitudes, "MOST_CELLS", most)
+        if most == 8:
+            assert len(table_of_rows(ROWS, [("a", "b")], RespondentColumns("v"), (), 3, "f").codes) == 8
+            continue
+        with pytest.raises(ReconError, match="more than 7 cells"):
+            table_of_rows(ROWS, [("a", "b")], RespondentColumns("v"), (), 3, "f")
+
+
+UNITS = {
+    "1.50": (1, 15), "1.000001": (6, 1_000_001), "-0.0": (0, 0), "1e+05": (0, 100_000), str(1 << 50): (0, 1 << 50),
+    "0.1000000": (1, 1), "1.0000001": None, str((1 << 50) + 1): None, "1e+20": None, "1125899906.8426249": None,
+    "123456789.0000000000000000000000001": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", UNITS)
+def test_numbers_are_added_up_in_units_of_the_last_decimal_exactly(text):
+    rows = {"a": ["x", "y"], "v": [text, "0"]}
+    if UNITS[text] is None:
+        with pytest.raises(ReconError, match=r"more than 6 decimals, or adds up to more than 2\^50"):
+            table_of_rows(rows, [("a",)], RespondentColumns("v"), (), 3, "f")
+        return
+    table = table_of_rows(rows, [("a",)], RespondentColumns("v"), (), 3, "f")
+    assert (table.decimals, int(table.totals[0])) == UNITS[text]
+
+
+def test_a_weight_times_its_value_adds_up_to_2_to_the_50_at_most():
+    for weight, fits in ((1 << 48, True), ((1 << 48) + 1, False)):
+        rows = {"a": ["x", "y"], "v": ["3", "1"], "w": [str(weight), "1"]}
+        if fits:
+            assert table_of_rows(rows, [("a",)], RespondentColumns("v", weight="w"), (), 2, "f").totals[0] == 3 << 48
+            continue
+        with pytest.raises(ReconError, match=r"may add up to more than 2\^50"):
+            table_of_rows(rows, [("a",)], RespondentColumns("v", weight="w"), (), 2, "f")
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,9 @@ class SkeletonDraft(Draft):
 
 def commonest(condition: Condition, label: str, value: Value, classes: int, name: str) -> PublishedFigure:
     """Return that a class is at least the commonest of the rows that meet a condition, and that there are some."""
-    minimum = 50 if classes == 2 else 100 // classes  # per cent, rounded down
-    half = (100 - minimum) / 200
-    return PublishedFigure(condition, statistic=Statistic("mean", f"{label}={value}", 1 - half, half), name=name)
+    least = 100 // classes  # per cent, rounded down
+    middle, half = (100 + least) / 200, (100 - least) / 200  # each as it is written: together they are 1
+    return PublishedFigure(condition, statistic=Statistic("mean", f"{label}={value}", middle, half), name=name)
 
 
 def leaf_paths(nodes: Sequence[ModelNode]) -> Iterator[tuple[int, Condition]]:

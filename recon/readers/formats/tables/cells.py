@@ -104,6 +104,11 @@ class NumberForm:
         return Fraction(text.replace(self.decimal, "."))
 
 
+def _marks_in(*numbers: str) -> list[str]:
+    """Return the points and commas in numbers, without the point of a power of ten."""
+    return [c for number in numbers if "e+" not in number for c in number if c in ",."]
+
+
 def number_form(cells: Sequence[tuple[str, str]]) -> NumberForm:
     """Return how numbers are written in cells of counts, given with their places.
 
@@ -115,11 +120,13 @@ def number_form(cells: Sequence[tuple[str, str]]) -> NumberForm:
     zeros: dict[str, tuple[str, str]] = {}
     whole = False
     for text, place in cells:
-        found = _SHOWN.fullmatch(text)
-        if found is None:
+        shown = _SHOWN.fullmatch(text)
+        if shown is None:  # a range is of whole numbers
+            for mark in _marks_in(*(_range_of(text) or ("", []))[1]):
+                thousands.setdefault(mark, (text, place))
             continue
-        number, rest = found["number"], found["decimals"] or ""
-        marks = [c for c in number if c in ",."] if "e+" not in number else []
+        number, rest = shown["number"], shown["decimals"] or ""
+        marks = _marks_in(number)
         if (rest and len(rest) != 4) or (rest and marks):
             decimals.setdefault(rest[0], (text, place))
         if marks:
@@ -160,7 +167,7 @@ def count_cell(text: str, place: str, form: NumberForm, options: TableOptions, s
         return _shown_count(text, found, place, form, scale)
     if ranged := _range_of(text):
         ends, numbers = ranged
-        return _ranged_count(text, ends, [int(form.exact(n)) for n in numbers], place)
+        return _ranged_count(text, ends, [form.exact(n) * scale for n in numbers], place, scale - 1)
     if not text or comparable(text) in dialects().marks:
         rule = options.range_of(text)
         return (
@@ -183,7 +190,6 @@ def _shown_count(text: str, found: re.Match[str], place: str, form: NumberForm, 
         number = form.exact(found["number"] + (found["decimals"] or ""))
     except ValueError:
         raise ReleaseError(f"the count '{text[:40]}' is not a number", place=place) from None
-    digits = len((found["decimals"] or " ")[1:]) if scale > 1 else 0
     number *= scale
     if found["sign"] in {"-", "\u2212"} and number:
         raise ReleaseError(f"the count '{text[:40]}' is negative: {NOISY}", place=place)
@@ -194,39 +200,45 @@ def _shown_count(text: str, found: re.Match[str], place: str, form: NumberForm, 
     count = int(number)
     if count > MAX_ROWS:
         raise ReleaseError(f"the count {text} is more than 2^53", place=place)
+    off = max(0, scale // 10 ** (len(found["decimals"] or ".") - 1) - 1)  # what the last digit of thousands leaves open
     if flag == "+":
-        return CountCell(count, None, "", place)
+        return CountCell(max(0, count - off), None, "", place)
     if flag in known["estimated"]:
         return CountCell(0, None, text, place)
     if flag and flag not in known["exact"] and not re.fullmatch(_NOTE, flag):
         raise ReleaseError(
             f"the count '{text[:40]}' has a sign behind it that is not understood: '{found['flag']}'", place=place
         )
-    off = scale // 10**digits - 1 if scale > 1 else 0
     return CountCell(max(0, count - off), count + off, "", place)
 
 
-def _ranged_count(text: str, ends: str, numbers: list[int], place: str) -> CountCell:
-    first = numbers[0]
-    if any(n > MAX_ROWS for n in numbers):
+def _ranged_count(text: str, ends: str, numbers: list[Fraction], place: str, off: int) -> CountCell:
+    """Return what a range leaves open; `off`: how far a count may be from the number that it was rounded to."""
+    if any(n.denominator != 1 for n in numbers):
+        raise ReleaseError(f"the count '{text}' is not a whole number: {NOISY}", place=place)
+    first, last = int(numbers[0]), int(numbers[-1])
+    if max(first, last) > MAX_ROWS:
         raise ReleaseError(f"the count '{text}' is more than 2^53", place=place)
     if ends == "<" and not first:
         raise ReleaseError(f"the count '{text}' is impossible", place=place)
     if ends == "[]":
-        if first > numbers[1]:
+        if first > last:
             raise ReleaseError(f"the count '{text}' is not an interval", place=place)
-        return CountCell(first, numbers[1], "", place)
+        return CountCell(max(0, first - off), last + off, "", place)
     if ends[0] == "<":
-        return CountCell(0, first - (ends == "<"), text, place)
-    return CountCell(first + (ends == ">"), None, "", place)
+        return CountCell(0, first - 1 if ends == "<" else first + off, text, place)
+    return CountCell(first + 1 if ends == ">" else max(0, first - off), None, "", place)
 
 
-def rounded_cell(cell: CountCell, base: int, nearest: bool) -> CountCell:
-    """Return what a shown count leaves open that was rounded to a multiple of `base`, up or down or to the nearest."""
-    if not cell.exact or base <= 1:
+def rounded_cell(cell: CountCell, base: int, nearest: bool, share: bool = False) -> CountCell:
+    """Return what a shown count leaves open that was rounded to a multiple of `base`, up or down or to the nearest.
+
+    `share`: it is the share of a count that was rounded so, and is off by as much at most.
+    """
+    if base <= 1 or cell.mark or cell.high is None or not (cell.exact or share):
         return cell
     off = base // 2 if nearest else base - 1
-    return replace(cell, low=max(0, cell.low - off), high=(cell.high or 0) + off)
+    return replace(cell, low=max(0, cell.low - off), high=cell.high + off)
 
 
 def are_shares(told: Sequence[str], counts: Sequence[Sequence[str]]) -> bool:

@@ -157,6 +157,9 @@ def _count_of(line: RawLine, form: NumberForm, options: TableOptions, scale: int
     base, text = count_cell(line.base, line.place, form, options, scale), line.count.rstrip("% ").replace(",", ".")
     if not re.fullmatch(PERCENTAGE, text):
         return replace(base, low=0, mark=line.count or "(empty)")  # none of the base is above it
+    if Fraction(text) > 100:
+        why = f"'{line.count}' is no percentage of '{line.base}', as it is more than 100: write * where it is not known"
+        raise ReleaseError(why, place=line.place)
     half = Fraction(1, 2 * 10 ** len(text.partition(".")[2]))
     low, high = Fraction(text) - half, Fraction(text) + half
     most = None if base.high is None else min(base.high, math.floor(high * base.high / 100))
@@ -448,9 +451,12 @@ def _rounded_lines(
     if base > 1:
         how = f"rounded {'to the nearest' if nearest else 'up or down'} to multiples of {base}"
         if any(count % base for count in shown):
-            how = f"off by less than {Fraction(base, 1 + nearest)}"
+            how = f"off by {base // 2 if nearest else base - 1} at most"
         notes.append(f"counts are {how}, {why}: each is read as an interval")
-    return [replace(line, count=rounded_cell(line.count, base, nearest)) for line in lines]
+    return [
+        replace(line, count=rounded_cell(line.count, base, nearest, bool(told.base)))
+        for told, line in zip(raw.lines, lines, strict=True)
+    ]
 
 
 def _with_totals_of_shown(

@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from itertools import product
 
 import numpy as np
@@ -47,7 +47,8 @@ FREE = ""  # the code of everybody
 MOST_DECIMALS = 6
 MOST_CELLS = 400_000
 LARGEST = 1 << 50  # of a value in units: sums of them are exact
-_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,30})?(?:e\+\d\d)?")
+_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e\+\d\d)?")
+_EXACT = Context(prec=60)  # digits of such a number
 REQUESTS = {"": 0, "0": 0, "no": 0, "false": 0, "n": 0, "1": 1, "yes": 1, "true": 1, "y": 1, "2": 2}
 
 
@@ -461,8 +462,7 @@ def _in_units(texts: Sequence[tuple[str, str]], name: str, file: str, below: boo
             )
             raise ReleaseError(why, file=file, place=place)
         found.append(Decimal(text) if below else Decimal(text).copy_abs())
-    decimals = max((-int(one.normalize().as_tuple().exponent) for one in found), default=0)
-    decimals = max(0, decimals)
+    decimals = max((0, *(-int(one.normalize(_EXACT).as_tuple().exponent) for one in found)))
     if decimals > MOST_DECIMALS or sum(map(abs, found)) * 10**decimals > LARGEST:
         why = f"'{name}' has more than {MOST_DECIMALS} decimals, or adds up to more than 2^50 of the last: round it"
         raise ReleaseError(why, file=file)
