@@ -14,6 +14,7 @@ from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import guess_domain
 from recon.readers.formats.pmml.document import read_pmml
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
+from solvers.statements.release import RowCount
 
 SECOND = '<SimplePredicate field="x" operator="greaterThan" value="1"/>'
 TREE = '<TreeModel functionName="classification"'
@@ -69,6 +70,13 @@ FILLED = ONE.replace("<MiningSchema>", '<MiningSchema><MiningField name="x" miss
 FILLED_X = ("<MiningSchema>", '<MiningSchema><MiningField name="x" missingValueReplacement="3"/>')
 NYOKA = ("<DataDictionary>", '<Header><Application name="Nyoka"/></Header><DataDictionary>')
 TAKEN = ('field="x" op', 'field="z" op')
+ALONE = FOREST.replace(f"<Segment><True/>{ONE}</Segment></Segm", "</Segm")  # a forest of one tree
+CHAIN = ALONE.replace("majorityVote", "modelChain")
+MIXED = (  # a class is written in two ways
+    ('"string"><Value value="n"/><Value value="p"/>', '"integer"><Value value="1"/><Value value="2"/>'),
+    ('"n" recordCount="3"', '"1" recordCount="3"'), ('"p" recordCount="4"', '"2.0" recordCount="4"'),
+    ('"n" recordCount="5"', '"1.0" recordCount="5"'), ('"p" recordCount="6"', '"2" recordCount="6"'),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -117,6 +125,27 @@ TAKEN = ('field="x" op', 'field="z" op')
                 (GOOD[GOOD.index('<ScoreDistribution value="n" recordCount="5"') : GOOD.index("</Node></Node></T")],
                     "")],
          "some leaves of the PMML tree have no recordCounts, or such as do not sum to their rows"),
+        # what stands for a missing value is not what the transformation makes of none
+        (GOOD, [derived('<FieldRef field="x" mapMissingTo="0"/>'), TAKEN], "'z' is derived by mapMissingTo, which is"),
+        (GOOD, [derived(MINUS.replace("<Apply", '<Apply defaultValue="0"')), TAKEN], "'z' is derived by defaultValue"),
+        (GOOD, [derived('<NormDiscrete field="y" value="n" mapMissingTo="0"/>'), TAKEN], "'z' is derived by mapMiss"),
+        (GOOD, [derived('<NormDiscrete field="q" value="n"/>'), TAKEN], "'z' is derived by NormDiscrete, which is not"),
+        (GOOD, [derived(MINUS.replace("Apply", "Aggregate")), TAKEN], "'z' is derived by Aggregate, which is not"),
+        (GOOD, [derived(MINUS.replace('"-"', '"max"')), TAKEN], "'z' is derived by Apply, which is not"),
+        (GOOD, [derived('<NormDiscrete field="y" value="n"/>'),
+                (LEAF, '<SimpleSetPredicate field="z" booleanOperator="isIn"><Array>1</Array></SimpleSetPredicate>')],
+         "'z' is 0 or 1, and a set of values of it is not read"),
+        (GOOD, [('"double"', '"float"'), derived(MINUS), TAKEN], "'z' is derived by numbers of 32 bits, which is not"),
+        (FOREST, [(ONE, FILLED)],
+         "PMML segments that replace missing values in different ways are not read"),
+        (GOOD, [('value="p" recordCount="4"', 'value="n" recordCount="4"')], "the class 'n' stands twice"),
+        (GOOD, [('dataType="string"><Value value="n"/><Value value="p"/>', 'dataType="double">'),
+                ('"n" recordCount="3"', '"1" recordCount="3"'), ('"p" recordCount="4"', '"1.0" recordCount="4"'),
+                ('"n" recordCount="5"', '"1" recordCount="5"'), ('"p" recordCount="6"', '"2" recordCount="6"')],
+         "Node 1: a class stands twice, written in two ways"),
+        (FOREST, [(FOREST[FOREST.index("<Segment>") : FOREST.index("</Segmentation>")], "")], "without segments is"),
+        (CHAIN, [("<Segment><True/>", f"<Segment>{LEAF}")], "joined by 'modelChain' are not read"),
+        (GOOD, [("<True/>", "<True/><DecisionTree/>")], "Node 0 holds a model of its own, which is not read"),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_refused(text, pairs, why):
@@ -187,6 +216,10 @@ SHARED = '<ScoreDistribution value="n" recordCount="8"/><ScoreDistribution value
 HEADS = [("y = n", 8), ("y = p", 10)]
 ROOT = ("<True/>", "<True/>" + SHARED)
 HAS_W = ("</DataDictionary>", W)
+TWO = [("x <= 1", (3, 4)), ("not x <= 1", (5, 6))]
+BAG = [("x <= 1 & y = n", (1, None)), ("x <= 1 & y = p", (1, None)),
+       ("x > 1 (or missing) & y = n", (1, None)), ("x > 1 (or missing) & y = p", (1, None))]  # fmt: skip
+FIRED = [("x <= 1", (3, 1)), ("", (0, 5))]
 FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' for v in "abcde"))
 
 
@@ -263,6 +296,23 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
          [*HEADS, ("x <= 1 & w <= 1 & y = n", 1), ("x <= 1 & w <= 1 & y = p", 1),
           ("x <= 1 & w > 1 (or missing) & w is not missing & y = n", 2),
           ("x <= 1 & w > 1 (or missing) & w is not missing & y = p", 3), ("x > 2 & y = n", 4), ("x > 2 & y = p", 5)]),
+        # a class that is written in two ways is one; of RapidMiner a node of 0 rows has those below it, if all say them
+        (changed(GOOD, *MIXED), "exact", TWO),
+        (changed(GOOD, *MIXED, ('<Value value="1"/><Value value="2"/>', "")), "exact", TWO),
+        (changed(GOOD, ("18", "0"), (' recordCount="11"', "")), "exact", TWO),
+        (changed(GOOD, (LEAF, '<CompoundPredicate booleanOperator="and">' * 21 + LEAF + "</CompoundPredicate>" * 21)),
+         "exact", TWO),
+        # one tree of a chain is a tree, a forest of one has drawn rows
+        (CHAIN, "exact", TWO),
+        (ALONE, "bag", BAG),
+        (FOREST.replace(ONE, FILLED), "bag", [*BAG, *BAG]),
+        # numbers of 32 bits that are to equal one
+        (changed(GOOD, ('"double"', '"float"'), ("lessOrEqual", "equal"), ('value="1"', 'value="0.1"')), "exact",
+         [("x = 0.1", (3, 4)), ("not x = 0.1", "x > 1.0", (5, 6)), ("not x = 0.1", "not x > 1.0", (0, 0))]),
+        # rules: who fires first; counts of a set may overlap, of one rule they may be all rows only where it is true
+        (RULES, "exact", [*FIRED, ("", 0)]),
+        (changed(RULES, (' recordCount="9"', "")), "exact", FIRED),
+        (changed(RULES, ('"9"', '"8"')), "exact", FIRED),
     ],
 )  # fmt: skip
 def test_what_a_file_says_is_read_to_the_figure(text, kind, expected):
@@ -320,6 +370,8 @@ def test_of_a_forest_the_leaves_at_one_place_are_read():
 AGES = Grid.between("x", 0, 20)
 GAPS = replace(AGES, missing=True)
 LIST = Categorical("x", (0, 1, 2))
+TENTHS = Grid.between("x", 2, 3, 0.1)
+SHORT = derived('<FieldRef field="x"/>', "float")
 
 
 @pytest.mark.parametrize(
@@ -343,6 +395,12 @@ LIST = Categorical("x", (0, 1, 2))
         (ordered("greaterThan", -8, "z"), [derived('<FieldRef field="x"/>'), FILLED_X], GAPS, [*range(21), None]),
         (HIGH, [FILLED_X, NYOKA], GAPS, [*range(2, 21), None]),
         (HIGH, [FILLED_X, ('"double"', '"float"')], GAPS, [*range(2, 21), None]),
+        (ordered("equal", -9, "z"), [derived(MINUS.replace('"-"', '"+"').replace("10", "-10"))], AGES, [1]),
+        # a derived field of 32 bits has thresholds of 32 bits
+        (ordered("lessOrEqual", 2.4, "z"), [SHORT], TENTHS, [2, 2.1, 2.2, 2.3, 2.4]),
+        (ordered("lessThan", 2.4, "z"), [SHORT], TENTHS, [2, 2.1, 2.2, 2.3]),
+        (ordered("greaterOrEqual", 2.6, "z"), [SHORT], TENTHS, [2.6, 2.7, 2.8, 2.9, 3]),
+        (ordered("greaterThan", 2.6, "z"), [SHORT], TENTHS, [2.7, 2.8, 2.9, 3]),
     ],
 )
 def test_derived_fields_and_filled_gaps_are_what_the_model_sees(test, more, attribute, expected):
@@ -373,10 +431,45 @@ def test_tests_on_derived_fields_are_turned_back_for_a_guessed_domain(test, valu
     ("intervals", "span"),
     [(['leftMargin="0" rightMargin="3"'], (0, 3)), (['rightMargin="3"'], None), (['leftMargin="0"'], None),
      (['leftMargin="0" rightMargin="3"', 'leftMargin="5" rightMargin="9"'], (0, 9)),
-     (['leftMargin="0" rightMargin="3"', 'leftMargin="5"'], None)],
+     (['leftMargin="0" rightMargin="3"', 'leftMargin="5"'], None),
+     (['leftMargin="0.5" rightMargin="2.5"'], (1, 2)), (['leftMargin="1.5" rightMargin="2.5"'], None),
+     (['leftMargin="5" rightMargin="3"'], None)],
 )  # fmt: skip
 def test_intervals_with_an_open_end_bound_no_field(intervals, span):
     inner = "".join(f'<Interval closure="closedClosed" {one}/>' for one in intervals)
     field = f'<DataField name="x" optype="continuous" dataType="integer">{inner}</DataField>'
     draft = read_pmml(changed(GOOD, ('<DataField name="x" optype="continuous" dataType="double"/>', field)).encode())
     assert draft.hints.get("x") == (None if span is None else Grid.between("x", *span))
+
+
+WEIGHED = ("firstHit", "weightedSum")
+FIRST = RULES[RULES.index('<SimpleRule id="b"') : RULES.index("</RuleSet>")], ""
+
+
+@pytest.mark.parametrize(
+    ("pairs", "rows"),
+    [
+        ([], (9, 9)),
+        ([('"9"', '"10"')], (10, 10)),
+        ([(' recordCount="9"', "")], (9, None)),
+        ([WEIGHED], (5, None)),  # the sum of the rules' rows
+        ([WEIGHED, ('"9"', '"10"')], (10, 10)),
+        ([WEIGHED, FIRST, ('"9"', '"4"')], (4, None)),  # of one rule as well
+        ([WEIGHED, FIRST, ('"9"', '"4"'), (LEAF, "<True/>")], (4, 4)),  # unless it is for all rows
+        ([('"9"', '"4"'), ('score="p" recordCount="5"', 'score="p" recordCount="0"'), ('"p" recordCount="5"',
+            '"p" recordCount="0"')], (4, 4)),
+    ],
+)  # fmt: skip
+def test_how_many_rows_a_rule_set_is_about(pairs, rows):
+    assert read_pmml(changed(RULES, *pairs).encode()).rows == RowCount(*rows)
+
+
+@pytest.mark.parametrize(("most", "number"), [("DEEPEST", 3), ("MAX_ELEMENTS", 5)])
+def test_as_many_elements_as_may_be_are_read_and_one_more_is_refused(most, number, monkeypatch):
+    text = "<PMML><DataDictionary/><Header/><Extension><a/></Extension></PMML>"
+    monkeypatch.setattr(f"recon.readers.formats.pmml.document.{most}", number)
+    with pytest.raises(Unsupported, match="the PMML file has no model"):
+        read_pmml(text.encode())
+    monkeypatch.setattr(f"recon.readers.formats.pmml.document.{most}", number - 1)
+    with pytest.raises(ReleaseError, match="has more than"):
+        read_pmml(text.encode())

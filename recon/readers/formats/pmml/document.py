@@ -172,14 +172,15 @@ class PmmlFile:
         return self.target or label_name(list(self.fields.data))
 
     def schema(self, model: Element) -> None:
-        """Read the mining schema: the target, and what is done to values before the model."""
+        """Read the mining schema: the target, and what is done to values before the model, by one around it first."""
         for element in (m for s in children_named(model, "MiningSchema") for m in children_named(s, "MiningField")):
             name, usage = element.get("name", ""), element.get("usageType", "active")
             if usage in ("target", "predicted") and name in self.fields.data:
                 self.target = name
             replacement = element.get("missingValueReplacement")
             if replacement is not None and name in self.fields.data:
-                self.fields.replaced[name] = self.fields.data[name].value(replacement, f"MiningField '{name}'")
+                instead = self.fields.data[name].value(replacement, f"MiningField '{name}'")
+                self.fields.replaced.setdefault(name, instead)
             if element.get("outliers", "asIs") != "asIs":
                 raise Unsupported(f"the PMML file changes outliers of '{name}' before the model")
 
@@ -201,16 +202,26 @@ class PmmlFile:
         )
 
     def labels(self, nodes: list[PmmlNode]) -> dict[str, Value]:
-        """Return the classes as written -> value, in the order of the data dictionary or of the file."""
+        """Return the classes as written -> value, in the order of the data dictionary or of the file.
+
+        A class that is written in several ways ("1" and "1.0") is in all nodes as it was written first.
+        """
         data = self.fields.data.get(self.target)
         written = dict.fromkeys(s for n in nodes for s in (*n.shares, *((n.score,) if n.score is not None else ())))
         typed = {text: text if data is None else data.value(text, "ScoreDistribution") for text in written}
+        once = {value: text for text, value in reversed(typed.items())}
+        for node in nodes if len(once) < len(typed) else ():
+            node.score = None if node.score is None else once[typed[node.score]]
+            found = [once[typed[text]] for text in node.shares]
+            if len(set(found)) < len(found):
+                raise ReleaseError("a class stands twice, written in two ways", place=node.place)
+            node.shares = dict(zip(found, node.shares.values(), strict=True))
+        typed = {text: value for value, text in once.items()}
         if data is not None and data.values:
             place = {v: i for i, v in enumerate(data.values)}
             if not set(typed.values()) <= set(place):
                 raise ReleaseError(f"a class is not among the values of '{self.target}'", place="ScoreDistribution")
-            by_value = {v: t for t, v in typed.items()}
-            return {by_value.get(v, str(v)): v for v in data.values}
+            return {once.get(v, str(v)): v for v in data.values}
         return dict(sorted(typed.items(), key=lambda pair: (isinstance(pair[1], str), pair[1])))
 
     def nodes(self, root: Element) -> list[PmmlNode]:
@@ -233,17 +244,12 @@ class PmmlFile:
                 out[parent].children.append(at)
             if element.get("recordCount") is not None:
                 node.rows = float(number(element.get("recordCount"), f"{place}.recordCount"))
-            if first(element, "EmbeddedModel") is not None or any(tag(c).endswith("Tree") for c in element):
+            if any(tag(c) == "EmbeddedModel" or tag(c).endswith("Tree") for c in element):
                 raise Unsupported(f"{place} holds a model of its own, which is not read")
             node.score = element.get("score")
             if element.get("defaultChild"):
                 defaults[at] = element.get("defaultChild", "")
-            for share in children_named(element, "ScoreDistribution"):
-                count, chance = share.get("recordCount"), share.get("probability") or share.get("confidence")
-                node.shares[share.get("value", "")] = (
-                    None if count is None else float(number(count, f"{place}.ScoreDistribution")),
-                    None if chance is None else float(number(chance, f"{place}.ScoreDistribution")),
-                )
+            node.shares = _shares_of(element, place)
             todo += [(child, at) for child in reversed(list(children_named(element, "Node")))]
         for node in reversed(out):  # RapidMiner writes 0 of nodes that have rows below
             below = [out[c].rows for c in node.children]
@@ -269,24 +275,26 @@ class PmmlFile:
             and predicate(parts[0], self.fields, "Segment") == CompoundPredicate("and")
         ):
             return self.read(held[0], None)
-        if holder is None:
+        if not parts:
             raise Unsupported("a PMML MiningModel without segments is not read: it has no trees of its own")
-        if how not in FORESTS or not trees or len(trees) != len(parts):
+        if how not in FORESTS or len(trees) != len(parts):
             why = REASONS.get(how, REASONS[""]) if len(trees) == len(parts) else OTHERS
             raise Unsupported(f"several PMML models joined by {how[:40]!r} are not read: {why}")
         for part in parts:
             if predicate(part, self.fields, "Segment") != CompoundPredicate("and"):
                 raise Unsupported(f"PMML segments with conditions are not read: {REASONS['selectFirst']}")
         readings: list[PmmlReading] = []
+        outer, replaced = self.fields.replaced, list[dict[str, Value]]()
         for tree in trees:
             holder = first(tree, "LocalTransformations")
             for element in children_named(holder, "DerivedField") if holder is not None else ():
                 self.fields.add(element)
-            before = dict(self.fields.replaced)
+            self.fields.replaced = dict(outer)
             self.schema(tree)
-            if self.fields.replaced != before and readings:
-                raise Unsupported("PMML segments that replace missing values in different ways are not read")
+            replaced.append(self.fields.replaced)
             readings.append(self.reading(tree))
+        if any(one != replaced[0] for one in replaced):
+            raise Unsupported("PMML segments that replace missing values in different ways are not read")
         return self.draft(forest_answer(readings))
 
     def draft(self, answer: PmmlAnswer) -> Draft:
@@ -342,7 +350,7 @@ class PmmlFile:
         covered = sum(r.support.total or 0 for r in rules)
         kinds: Any = ("exact",) if per_class else ("size",)
         notes: tuple[str, ...] = ()
-        if not ordered and rows == covered and len(rules) > 1:
+        if not ordered and rows == covered and [r.condition for r in rules] != [()]:
             rows, notes = None, (SUMMED,)
         most = max((r.support.total or 0 for r in rules), default=0)
         models: tuple[AnyModel, ...] = (RuleSet(tuple(rules)),)
@@ -374,14 +382,24 @@ class PmmlFile:
             node = PmmlNode(place, CompoundPredicate("and"), score=element.get("score"))
             if element.get("recordCount") is not None:
                 node.rows = float(number(element.get("recordCount"), f"{place}.recordCount"))
-            for share in children_named(element, "ScoreDistribution"):
-                if share.get("recordCount") is not None:
-                    count = float(number(share.get("recordCount"), f"{place}.ScoreDistribution"))
-                    node.shares[share.get("value", "")] = (count, None)
+            node.shares = {text: found for text, found in _shares_of(element, place).items() if found[0] is not None}
             if not node.shares and element.get("nbCorrect") is not None and node.score is not None:
                 node.shares[node.score] = (float(number(element.get("nbCorrect"), f"{place}.nbCorrect")), None)
             own = predicate(element, self.fields, place)
             yield _conjunction((*above, own), place), node
+
+
+def _shares_of(element: Element, place: str) -> dict[str, tuple[float | None, float | None]]:
+    """Return rows and shares of the classes of a node or rule, as written; `ReleaseError` where one stands twice."""
+    out: dict[str, tuple[float | None, float | None]] = {}
+    for share in children_named(element, "ScoreDistribution"):
+        text, here = share.get("value", ""), f"{place}.ScoreDistribution"
+        told = share.get("recordCount"), share.get("probability") or share.get("confidence")
+        if text in out:
+            raise ReleaseError(f"the class {text[:40]!r} stands twice", place=here)
+        count, chance = (None if one is None else float(number(one, here)) for one in told)
+        out[text] = count, chance
+    return out
 
 
 def _whole_number(text: str, place: str) -> int:

@@ -88,12 +88,14 @@ class DataField:
             if not any(isinstance(v, str) for v in in_order):
                 in_order = tuple(sorted(set(in_order)))
             return Categorical(self.name, tuple(dict.fromkeys(in_order)))
-        if self.span is None or self.span[0] >= self.span[1]:
+        if self.span is None:
             return None
         low, high = self.span
-        if self.kind != "integer":
-            return Continuous(self.name, low, high)
-        return Grid(self.name, Fraction(math.ceil(low)), Fraction(1), max(1, math.floor(high) - math.ceil(low) + 1))
+        if self.kind == "integer":
+            low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
+        if low >= high:
+            return None
+        return Grid.between(self.name, low, high) if self.kind == "integer" else Continuous(self.name, low, high)
 
 
 def number(text: str | None, place: str) -> int | float:
@@ -141,6 +143,7 @@ class Fields:
     rounded: bool = False  # thresholds were written as float32 numbers
     uneven: list[str] = field(default_factory=list)  # float32 fields that are to equal what no float32 number is
     written: dict[str, bytes] = field(default_factory=dict)  # derived fields as the file has them
+    floats: set[str] = field(default_factory=set)  # derived fields of float32 values
 
     def add(self, element: Element) -> None:
         """Add a derived field; one that is not understood is refused when a predicate names it."""
@@ -150,23 +153,28 @@ class Fields:
         written = tostring(element).strip()
         if name in self.data or self.written.setdefault(name, written) != written:
             raise Unsupported(f"the PMML file has several fields '{name[:40]}', which is not read")
+        filled = [key for e in element.iter() for key in ("mapMissingTo", "defaultValue") if e.get(key) is not None]
+        if filled:  # what it is where a value is missing
+            self.refused[name] = filled[0]
+            return
         if inner is not None and tag(inner) == "NormDiscrete" and inner.get("field") in self.data:
             base = self.data[inner.get("field", "")]
             self.indicators[name] = (base.name, base.value(inner.get("value"), f"DerivedField '{name}'"))
             return
         steps: list[tuple[str, float]] = []
-        base_name = _affine(inner, steps, f"DerivedField '{name}'") if inner is not None else None
-        if base_name is None or (base_name not in self.data and base_name not in self.derived):
-            self.refused[name] = "unknown" if inner is None else tag(inner)
-            return
+        base_name = _affine(inner, steps, f"DerivedField '{name}'") if inner is not None else ""
+        is_float = element.get("dataType") == "float"
         if base_name in self.derived:
             self.refused[name] = "chain of transformations"
-            return
-        if not steps and element.get("dataType") != "float":
+        elif base_name not in self.data:
+            self.refused[name] = "unknown" if inner is None else tag(inner)
+        elif self.is_float(base_name) and not is_float:
+            self.refused[name] = "numbers of 32 bits"
+        elif not steps and not is_float:
             self.derived[name] = Feature(name, base_name)
-            return
-        is_float = element.get("dataType") == "float"
-        self.derived[name] = Feature(name, base_name, _maker(steps, is_float), _inverter(steps, is_float))
+        else:
+            self.derived[name] = Feature(name, base_name, _maker(steps, is_float), _inverter(steps, is_float))
+            self.floats |= {name} if is_float else set()
 
     def resolve(self, name: str | None, place: str) -> str:
         """Return the feature that a predicate names; `Unsupported` for transformations that are not read."""
@@ -192,8 +200,8 @@ class Fields:
         return self.data[self.derived[name].attribute if name in self.derived else name]
 
     def is_float(self, name: str) -> bool:
-        """Return whether a declared field holds float32 values."""
-        return self.data[name].kind == "float"
+        """Return whether a declared or derived field holds float32 values."""
+        return name in self.floats or (name in self.data and self.data[name].kind == "float")
 
     def features(self, used: set[str], target: str | None, single: bool) -> tuple[Feature, ...]:
         """Return the inputs: declared fields but the target, and the derived ones that are used."""
@@ -226,22 +234,22 @@ class Fields:
         return self.type_of(name).name not in self.replaced
 
 
-def _affine(element: Element, steps: list[tuple[str, float]], place: str) -> str | None:
-    """Return the field behind x, x + c, x - c, x * c, x / c (c > 0 for the last two), None for anything else."""
+def _affine(element: Element, steps: list[tuple[str, float]], place: str) -> str:
+    """Return the field behind x, x + c, x - c, x * c, x / c (c > 0 for the last two), "" for anything else."""
     for _ in range(20):
         if tag(element) == "FieldRef":
             steps.reverse()
-            return element.get("field")
+            return element.get("field", "")
         parts = list(children_named(element, "Apply", "FieldRef", "Constant"))
         how = element.get("function")
         if tag(element) != "Apply" or len(parts) != 2 or tag(parts[1]) != "Constant" or how not in tuple("+-*/"):
-            return None
+            return ""
         by = float(number((parts[1].text or "").strip(), place))
         if how in "*/" and by <= 0:
-            return None
+            return ""
         steps.append((how, by))
         element = parts[0]
-    return None
+    return ""
 
 
 def _maker(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Value | None], Value]:
@@ -325,7 +333,7 @@ def _simple(element: Element, fields: Fields, place: str) -> Predicate:
         return _of_values(name, (value,), how == "equal", fields, place)
     if isinstance(value, (str, bool)):
         raise Unsupported(f"the PMML predicate on '{name}' orders values that are not numbers")
-    if fields.rounded or kind.kind == "float":
+    if fields.rounded or fields.is_float(name):
         value = float(np.float32(value)) if abs(value) < 3e38 else value
     ends = {
         "lessThan": Test(high=value, high_open=True),
@@ -361,7 +369,9 @@ def _of_set(element: Element, fields: Fields, place: str) -> Predicate:
     """Return a test for some values."""
     name, array = fields.resolve(element.get("field"), place), first(element, "Array")
     how = element.get("booleanOperator")
-    if array is None or how not in ("isIn", "isNotIn") or name in fields.indicators:
+    if name in fields.indicators:
+        raise Unsupported(f"the PMML field '{name}' is 0 or 1, and a set of values of it is not read")
+    if array is None or how not in ("isIn", "isNotIn"):
         raise ReleaseError("a set predicate needs isIn or isNotIn and an Array", place=place)
     try:
         words = shlex.split((array.text or "").replace('\\"', "\x00"), posix=True)
@@ -375,7 +385,7 @@ def _of_set(element: Element, fields: Fields, place: str) -> Predicate:
 def _of_values(name: str, values: tuple[Value, ...], are: bool, fields: Fields, place: str) -> Predicate:
     """Return the test for values, or for all others."""
     allowed = fields.allowed(name)
-    if fields.type_of(name).kind == "float" and any(v != float(np.float32(v)) for v in values if is_number(v)):
+    if fields.is_float(name) and any(v != float(np.float32(v)) for v in values if is_number(v)):
         fields.uneven.append(name)
     if allowed is not None and not set(values) <= allowed:
         raise ReleaseError(f"{list(values)[:6]} are not all among the values of '{name}'", place=place)
