@@ -159,6 +159,8 @@ DRAWN, INDENTED = (STREED / "bits.dot").read_text(), (STREED / "bits.txt").read_
         (read_weka, WEKA, WEKA[WEKA.index("a <=") :], "", "the text holds no tree"),
         (read_weka, WEKA, "(48.0/1.0)", "(48.0/49.0)", "has more wrong rows than rows"),
         (read_weka, WEKA, "(48.0/1.0)", "(48.5/1.0)", "has fractions of rows"),
+        (read_weka, WEKA, "(48.0/1.0)", "(48.0.1)", r"line 6: 'yes \(48.0.1\)' is not a class with numbers of rows"),
+        (read_weka, WEKA, "(48.0/1.0)", "(48.0/.)", "is not a class with numbers of rows"),
         (read_weka, WEKA, "|   b = x", "|   |   b = x", "is indented deeper than its parent"),
         (read_weka, WEKA, ": yes (48.0/1.0)", "", "has neither a leaf nor branches below"),
         (read_weka, WEKA, "|   b = y: no (2.0)", "|   b y", "is not a branch of a printed tree"),
@@ -182,6 +184,7 @@ DRAWN, INDENTED = (STREED / "bits.dot").read_text(), (STREED / "bits.txt").read_
         (read_weka, PARTY, "<= 3", "in [low, mid]", "stands for some levels of an ordered factor"),
         (read_weka, PARTY, "(n = 10", "(w = 10", "counts weights, no rows: fit it without weights"),
         (read_weka, PARTY, "(n = 10", "(n = 10.5", "counts weights, no rows: fit it without weights"),
+        (read_weka, PARTY, "10.0%", "1.0.0%", r"'yes \(n = 10, err = 1.0.0%\)' is not a class with numbers of rows"),
         (read_weka, PARTY, "10.0%", "13.0%", "13.0 % of 10 rows is not a number of rows"),
         (read_weka, C50, "[S1]\n\nSub", "[S2]\n\nSub", r"SubTree \[S2\] is missing, or is at two places"),
         (read_weka, C50, "yes (10/1)", "[S1]", r"SubTree \[S1\] is missing, or is at two places"),
@@ -205,6 +208,8 @@ DRAWN, INDENTED = (STREED / "bits.dot").read_text(), (STREED / "bits.txt").read_
         (read_rules, PART, "\n: yes (20.0)", "", "the list has no last rule without a test"),
         (read_rules, PART, ": yes (20.0)", ": yes (20.0)\na <= 3: no (1.0)", "the list goes on after its last rule"),
         (read_rules, PART, ": no (10.0/1.0)", ": no", "is not a rule with numbers of rows"),
+        (read_rules, PART, "(10.0/1.0)", "(10..)", "is not a rule with numbers of rows"),
+        (read_rules, C50_RULES, "(10/1, lift", "(1.0.0, lift", r"line 7: 'Rule 1: \(1.0.0, lift 2\)' is not a rule"),
         (read_rules, PART, "a <= 3 AND", "a is small AND", "'a is small' is not a test"),
         (read_rules, PART, "b = x", "b != x", "line 5: 'b != x' does not list the other values"),
         (read_rules, PART, "no (10.0/1.0)", "no (9007199254740993.0)", "the leaves hold more than 2"),
@@ -346,6 +351,8 @@ def values(*each):
 
 
 SOME, UNNAMED = (1, None), (None, None)
+MILLION = values("[500000, 500000]", "[400000, 200000]", "[100000, 300000]").replace("samples = 6", "samples = 1000000")
+MILLION = MILLION.replace("samples = 3\\nvalue = [4", "samples = 600000\\nvalue = [4").replace("= 3\\n", "= 400000\\n")
 COUNTED = [((3, 3), {0: (2, 2), 1: (1, 1)}), ((3, 3), {0: (0, 0), 1: (3, 3)})]
 NAMED = DOT.replace("[2, 1]", "[2, 1]\\nclass = no").replace("[0, 3]", "[0, 3]\\nclass = yes")
 
@@ -372,6 +379,11 @@ NAMED = DOT.replace("[2, 1]", "[2, 1]\\nclass = no").replace("[0, 3]", "[0, 3]\\
         (read_dot, values("[0.3, 0.7]", "[0.5, 0.5]", "[0.0, 1.0]"), "distinct", UNNAMED, None),
         (read_dot, HALVES, "ratio", UNNAMED, [(SOME, {}), (SOME, {})]),
         (read_dot, HALVES.replace("[0.0, 1.0]", "[0.9, 0.1]"), "label", UNNAMED, [(SOME, {}), (SOME, {})]),
+        # Of a million rows too, counts are whole: weights are not.
+        (read_export_text, weighted("400001.00, 199999.00", "99999.00, 300001.00"), "exact", (0, 1), None),
+        (read_export_text, weighted("400000.40, 199999.70", "100000.40, 299999.70"), "label", (0, 1), None),
+        (read_dot, MILLION, "exact", UNNAMED, None),
+        (read_dot, MILLION.replace("[400000, 200000]", "[400000.4, 199999.6]"), "distinct", UNNAMED, None),
         (read_weka, MEANS, "size", (), [((10, 10), {}), ((20, 20), {})]),
         (read_rpart, PRINTED.replace("90 44 yes (0.4888889 0.5111111)", "90 45 yes (0.5000000 0.5000000)"), "size", (),
          [((44, 44), {}), ((46, 46), {})]),
@@ -391,6 +403,13 @@ def test_what_is_not_told_of_classes_is_not_guessed():
     assert read_rules(C50_RULES.replace("Read 30 cases", "")).rows == RowCount(20, None)
     assert read_rpart_json({k: v for k, v in STORED.items() if k != "cuts"}).slack(2.5) > 0
     assert read_rpart_json(STORED).slack is None
+
+
+@pytest.mark.parametrize("names", [("1", "01"), ("1.0", "1.00"), ("0", "-0"), ("True", "TRUE"), ("1", "2"), ("a", "1")])
+def test_names_that_are_one_number_are_two_classes(names):
+    found = read_weka(WEKA.replace(": yes", f": {names[0]}").replace(": no", f": {names[1]}"))
+    assert sorted(map(str, found.names)) == sorted(names)
+    assert len(set(found.names)) == 2
 
 
 def test_shares_of_a_tree_of_a_forest_say_which_classes_have_a_row():
@@ -450,7 +469,7 @@ def test_what_a_table_of_counts_does_not_say_is_left_open(monkeypatch):
     assert any("'age' is free in every line" in note for note in table("age,sex,count\n,f,5\n,m,4\n").reader_notes)
     means = "age,count,mean income\nold,3,1.500\nyoung,4,2.250\n"
     assert table(means).means == ()
-    assert any("three digits behind a sign are thousands or thousandths" in note for note in table(means).reader_notes)
+    assert any("its signs may part thousands or thousandths" in note for note in table(means).reader_notes)
     assert len(table(means.replace("00", "0").replace("50\n", "5\n")).means) == 2
     parts = "age,sex,count\nold,f,3\nold,m,4\nyoung,f,5\nyoung,m,6\n"
     assert table(parts).rows == RowCount(18, 18)

@@ -324,6 +324,36 @@ def test_means_become_statements_over_a_domain_that_has_their_attribute(tmp_path
     assert recon.load(path).domain.place.keys() == {"region", "sex"}
 
 
+MEANS = {  # cells of a column of means -> what they are and how far they may be off, none where that is open
+    ("35", "36.5"): [(35, 0.05), (36.5, 0.05)], ("120", "40"): [(120, 5), (40, 5)], ("0", "0"): [(0, 0.5), (0, 0.5)],
+    ("-35", "\u22126.5"): [(-35, 0.05), (-6.5, 0.05)], ("+1", ".."): [(1, 0.5)],
+    ("1,236.5", "7"): [(1236.5, 0.05), (7, 0.05)],
+    ("1,236", "7.5"): [(1236, 0.05), (7.5, 0.05)], ("1.236", "7,5"): [(1236, 0.05), (7.5, 0.05)],
+    ("1.234", "5,678"): [], ("35%", "36 %"): [], ("1.5e+02", "12"): [], ("1.234", "5.678"): [], ("1.5", "5,6"): [],
+    ("1.234", "5.67"): [(1.234, 0.0005), (5.67, 0.0005)],
+    ("nan", "12"): [(12, 0.5)], ("Inf", "12"): [(12, 0.5)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cells", MEANS)
+def test_means_are_off_by_half_of_what_their_last_digit_shows(cells):
+    draft = read_count_table('region,n,mean age\nA,5,"{}"\nB,6,"{}"\n'.format(*cells))
+    assert [(one.statistic.value, one.statistic.within) for _, one in draft.means] == MEANS[cells]
+    assert [one.what for one in draft.origin.unused] == ["the column 'mean age'"]
+
+
+def test_nobody_has_no_mean():
+    ((_, only),) = read_count_table("region,n,mean age\nA,5,35\nB,0,12\n").means
+    assert only.statistic.value == 35
+
+
+@pytest.mark.parametrize("labels", [("1.0", "1"), ("-0", "0"), ("1.50", "1.5")])
+def test_labels_of_two_lines_are_two_values_though_they_are_one_number(labels):
+    (table,) = read_count_table("grade,n\n{},5\n{},7\n".format(*labels)).models
+    assert [(one.condition[0][1].values, one.count) for one in table.statements] == [
+        ((labels[0],), 5), ((labels[1],), 7)]  # fmt: skip
+
+
 WITHOUT_EFFECT = {  # options -> what is said of them, of a table without a hidden count
     ("--hierarchy", "nope=none.hrc"): "no table has a column 'nope': there are 'region', 'sex'",
     ("--suppressed", "q=1..4"): "no cell of a count is 'q'",
@@ -589,6 +619,7 @@ FIGURES = {
                         ("sex", "age"), ("row_pct", "col_pct")),
     "sums of the lines above": ("group,Freq,cumulative\na,10,10\nb,20,30\nc,5,35\n", ("group",), ("cumulative",)),
     "of how many": ("icd,patients,deaths\nA00,120,3\nB01,80,1\n", ("icd",), ("patients",)),
+    "small and large numbers of R": ("icd,n,rate\nA00,120,1.5e+02\nB01,80,1e-04\n", ("icd",), ("rate",)),
     "intervals": ("drug,n,95% CI\nA,10,5-15\nB,12,6-18\n", ("drug",), ("95% CI",)),
     "a value that is called so": ("rate,age,n\nlow,y,5\nlow,o,6\nhigh,y,7\nhigh,o,8\n", ("rate", "age"), ()),
 }  # fmt: skip

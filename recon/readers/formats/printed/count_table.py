@@ -27,7 +27,7 @@ from recon.io.files.sheets import Sheet, text_sheet
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.console_tables import has_rules, looks_printed, printed_sheet
-from recon.readers.formats.tables.cells import CountCell, count_like, is_number, number_form
+from recon.readers.formats.tables.cells import CountCell, NumberForm, count_like, is_number
 from recon.readers.formats.tables.counted import CountedTable, TableLine, counted_table
 from recon.readers.formats.tables.dialects import dialects
 from recon.readers.formats.tables.hierarchies import hierarchies_of
@@ -187,15 +187,19 @@ def _means_of(
         found = dialects().like("figures", "mean", column)
         of = next((name for name in (found.groups() if found else ()) if name), "")
         shown = [(cell, line.place) for cell, line in zip(cells, table.lines, strict=True) if is_number(cell)]
-        decimals = {len(m[1]) for cell, _ in shown if (m := re.search(r"[.,](\d+)$", cell))}
+        ends = [m for cell, _ in shown if (m := re.search(r"([.,])(\d+)$", cell))]
+        signs = {m[1] for m in ends if len(m[2]) != 3}
         if not of or not shown:
             continue
-        if decimals == {3}:
-            told[column] = "three digits behind a sign are thousands or thousandths, so that its means are not used"
+        if ends and len(signs) != 1:
+            told[column] = "its signs may part thousands or thousandths, so that its means are not used"
             continue
-        form = number_form(shown)
-        values = {place: form.exact(cell) for cell, place in shown}
-        unit = Fraction(1, 10 ** max(decimals, default=0))
+        if any("%" in cell or "e" in cell for cell, _ in shown):
+            told[column] = "percent signs and powers of ten leave open how exact its means are, which are not used"
+            continue
+        form = NumberForm(*((".", ",") if "," in signs else (",", ".")))
+        values = {place: form.exact(cell.replace("\u2212", "-")) for cell, place in shown}
+        unit = Fraction(1, 10 ** max((len(m[2]) for m in ends if m[1] == form.decimal), default=0))
         while unit >= 1 and any(values.values()) and all(v % (10 * unit) == 0 for v in values.values()):
             unit *= 10
         told[column] = f"its means are used where a declared domain (--domain) has a numeric attribute '{of}'"
@@ -235,6 +239,8 @@ def _column(cells: Sequence[str]) -> list[Test | None]:
         values = {cell: cell == "True" for cell in given}
     elif (bands := bands_of(given)) is not None:
         return [bands.get(cell) for cell in cells]
+    if len(set(values.values())) < len(given):  # "1.0" and "1" are of two groups, whatever these are
+        values = {cell: cell for cell in given}
     tests = {cell: equals(value) for cell, value in values.items()}  # one for all cells that say the same
     return [tests.get(cell) for cell in cells]
 

@@ -22,12 +22,11 @@ from recon.readers.formats.printed.printed_trees import (
     NO_MISSING,
     NUMBER,
     ONE_TREE,
-    WHOLE_TOLERANCE,
     LeafCounts,
     PrintedBranch,
     column_names,
     draft_of,
-    near,
+    is_whole,
     number,
     slack_of,
     unit,
@@ -132,7 +131,7 @@ def _facts_of(
         one = {i: LeafCounts((1, None), ((place[leaf.name], (1, None)),)) for i, leaf in leaves.items()}
         return one, tuple(values.values()), "label", [LABELS]
     weights = {i: leaf.weights or () for i, leaf in leaves.items()}
-    whole = all(_is_whole(w, sum(ws)) for ws in weights.values() for w in ws) and all(map(sum, weights.values()))
+    whole = all(is_whole(w, sum(ws)) for ws in weights.values() for w in ws) and all(map(sum, weights.values()))
     names = column_names(((weights[i], leaf.name) for i, leaf in leaves.items()), width, ties=whole)
     if whole:
         counts = {i: [round(w) for w in ws] for i, ws in weights.items()}
@@ -141,14 +140,9 @@ def _facts_of(
         }
         return exact, names, "exact", []
     # Monotonic constraints clip the shares of two classes: then a class may be printed that has no row.
-    clipped = width == 2 and all(_is_whole(sum(ws), sum(ws)) for ws in weights.values())
+    clipped = width == 2 and all(is_whole(sum(ws), sum(ws)) for ws in weights.values())
     some = {i: () if clipped else tuple((k, (1, None)) for k, w in enumerate(ws) if w) for i, ws in weights.items()}
     return {i: LeafCounts((1, None), found) for i, found in some.items()}, names, "label", [WEIGHTED]
-
-
-def _is_whole(weight: Fraction | int, total: Fraction | int) -> bool:
-    """Return whether a weight is a whole number, but for what arithmetic in double precision loses."""
-    return near(weight, round(weight), WHOLE_TOLERANCE * Fraction(max(1, total)))
 
 
 def _parse_tree(text: str) -> ExportedTree:

@@ -26,11 +26,11 @@ from recon.readers.formats.printed.printed_trees import (
     NO_MISSING,
     NUMBER,
     PLAIN_ROWS,
-    WHOLE_TOLERANCE,
     LeafCounts,
     PrintedBranch,
     column_names,
     draft_of,
+    is_whole,
     near,
     number,
     slack_of,
@@ -361,8 +361,7 @@ def _class_ranges(row: Sequence[Fraction], n: int, digit: Fraction, shares: bool
     """
     if not shares:
         counts = [round(v) for v in row]
-        whole = all(near(v, c, WHOLE_TOLERANCE * max(1, n)) for v, c in zip(row, counts, strict=True))
-        return [(c, c) for c in counts] if whole and sum(counts) == n else None
+        return [(c, c) for c in counts] if all(is_whole(v, n) for v in row) and sum(counts) == n else None
     off = digit / 2 + TINY
     found = [(max(0, math.ceil(n * (v - off))), min(n, math.floor(n * (v + off)))) for v in row]
     fits = all(low <= high for low, high in found)

@@ -25,9 +25,6 @@ from recon.readers.formats.drafts.drafts import Draft, bind, copies_note, divide
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.statements.release import RowCount
 
-WHOLE_TOLERANCE = Fraction(
-    1, 10**6
-)  # counts printed with many digits are whole to this precision (measured error: 2e-15)
 MAX_TESTS = 5_000_000  # tests on all paths together, where leaves are stated one by one
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?")
 PLAIN_ROWS = (
@@ -335,15 +332,17 @@ def _without_copies(
     return out, replace(origin, counts=("ratio",), notes=notes)
 
 
+KINDS_OF_VALUES: tuple[tuple[str, Callable[[str], Value]], ...] = (
+    (r"-?\d{1,15}", int), (r"-?\d{1,15}\.\d{1,15}", float), (r"True|False|TRUE|FALSE", lambda t: t.lower() == "true"),
+)  # fmt: skip
+
+
 def values_of(names: Iterable[str]) -> dict[str, Value]:
-    """Return printed names of classes as values: numbers or booleans where all of them are, else text."""
+    """Return printed names of classes as values: numbers or booleans where all of them are, each another, else text."""
     texts = list(dict.fromkeys(names))
-    if all(re.fullmatch(r"-?\d{1,15}", t) for t in texts):
-        return {t: int(t) for t in texts}
-    if all(re.fullmatch(r"-?\d{1,15}\.\d{1,15}", t) for t in texts):
-        return {t: float(t) for t in texts}
-    if all(t in {"True", "False", "TRUE", "FALSE"} for t in texts):
-        return {t: t.lower() == "true" for t in texts}
+    for form, value in KINDS_OF_VALUES:
+        if all(re.fullmatch(form, t) for t in texts) and len(set(map(value, texts))) == len(texts):
+            return {t: value(t) for t in texts}
     return {t: t for t in texts}
 
 
@@ -397,6 +396,11 @@ def unit(text: str) -> Fraction:
 def near(a: Fraction | int, b: Fraction | int, within: Fraction) -> bool:
     """Return whether two numbers differ by no more than `within`."""
     return -within <= Fraction(a) - b <= within
+
+
+def is_whole(weight: Fraction | int, total: Fraction | int) -> bool:
+    """Return whether a weight, of so many, is a whole number, but for what arithmetic in double precision loses."""
+    return near(weight, round(weight), max(Fraction(1, 10**6), Fraction(total) / 10**9))  # measured: 2e-15 of the total
 
 
 def slack_of(thresholds: Iterable[Threshold]) -> Callable[[Value], Fraction]:

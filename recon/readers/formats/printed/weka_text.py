@@ -56,9 +56,10 @@ J48, C50, PARTY = "Weka J48, printed tree", "C5.0, printed tree", "R partykit, p
 MAX_LINES = 200_000
 TEST = r"(?P<feature>.+?) (?P<how><=|>=|!=|<|>|=|in) (?P<value>\{[^}]*\}|[^:]+?)"
 _LINE = re.compile(rf"{TEST}(?:: (?P<leaf>.+))?:?")
-LEAF = re.compile(r"(?P<name>.+?) \((?P<rows>[\d.]+)(?:/(?P<wrong>[\d.]+))?\)")
+_ROWS = r"\d+(?:\.\d+)?"
+LEAF = re.compile(rf"(?P<name>.+?) \((?P<rows>{_ROWS})(?:/(?P<wrong>{_ROWS}))?\)")
 _PARTY = re.compile(
-    r"(?P<name>.+?) \((?P<how>[nw]) = (?P<rows>[\d.]+)(?:, err = (?P<err>[\d.]+)(?P<share>%?)|, err = NA%?)?\)"
+    rf"(?P<name>.+?) \((?P<how>[nw]) = (?P<rows>{_ROWS})(?:, err = (?P<err>{_ROWS})(?P<share>%?)|, err = NA%?)?\)"
 )
 _NUMBERED = re.compile(r"\[\d{1,9}\] ")
 _BELOW = re.compile(r"\[(S\d{1,6})\]")  # C5.0 prints deep branches apart, as "SubTree [S1]"
@@ -392,7 +393,7 @@ MAX_RULES = 20_000
 _TEST = re.compile(TEST)
 _PART_START = re.compile(r"^PART decision list[ \t]*$", re.MULTILINE)
 _C50_START = re.compile(r"^Rules:[ \t]*$", re.MULTILINE)
-_C50_RULE = re.compile(r"Rule \d{1,6}(?:/\d{1,6})?: (\((?P<rows>[\d.]+)(?:/(?P<wrong>[\d.]+))?), lift [\d.]+\)")
+_C50_RULE = re.compile(rf"Rule \d{{1,6}}(?:/\d{{1,6}})?: (\((?P<rows>{_ROWS})(?:/(?P<wrong>{_ROWS}))?), lift [\d.]+\)")
 _C50_CLASS = re.compile(r"->  class (?P<name>.+?)  \[[\d.]+\]")
 
 

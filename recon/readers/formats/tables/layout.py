@@ -35,6 +35,7 @@ NAMES_SHOWN = 9
 NOTES = re.compile(r"(?<=\S)\s*\[notes? ?\d+(?:[,;] ?(?:note )?\d+)*\]$", re.IGNORECASE)
 DATE = rf"{YEAR}(?:-\d\d(?:-\d\d)?)?|\d{{1,2}}[./]\d{{1,2}}[./]{YEAR}"
 UNNAMED = "column"  # what the attribute over the columns of a pivot is called where nothing names it
+FIGURE = r"[\W\d_]+(?:[eE][-+]\d+)?|-?[iI]nf"  # what stands in a column of figures, where its name says that
 MOST_FREE = 1.5  # combinations of labels and codes, of those that a cross table has: of counts hardly any is there
 
 
@@ -168,7 +169,7 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
         numbers = [line[k] for line in cells if line[k]]
         if (
             len(left) > 1
-            and all(re.fullmatch(r"[\W\d_]+", n) or comparable(n) in (*known.marks, "unreliable") for n in numbers)
+            and all(re.fullmatch(FIGURE, n) or comparable(n) in (*known.marks, "unreliable") for n in numbers)
             and roles.told_apart(k)
         ):
             figures[names[k]] = [line[k] for i, line in enumerate(cells) if i in roles.kept]
