@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import pickle
 from dataclasses import replace
@@ -21,9 +22,11 @@ from boosted_cases import (
     true_points,
     used_parts,
 )
+from changed_objects import root_of
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection._split import _validate_shuffle_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from test_sklearn_files import BY_NAME, frame_of, released
@@ -32,12 +35,14 @@ import recon
 from encoders.domain.values import Categorical
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.formats.sklearn.boosting.boosting import _with_held_out
 from recon.readers.formats.sklearn.boosting.draft import UNIT, pairwise
 from recon.readers.formats.sklearn.boosting.histogram import _exact_sums, _hessians, _least_share
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import draft_of
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.gradients.boosted import rows_at
+from solvers.statements.release import RowCount
 
 FITS = {"gb2": 25, "hist2": 25, "gb3": 6, "hist3": 6, "gb4": 3, "hist4": 3, "gb0": 15, "hist0": 15}
 
@@ -325,6 +330,20 @@ def test_rows_held_out_are_training_rows_too(fit, share, low):
     assert not violations(release, frame)
     assert any("least number of training rows" in line for line in release.assumptions)
     assert any("held out" in line for line in release.reader_notes)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.5, 0.75, 0.8, 0.9, 0.99, 7])
+def test_of_how_many_rows_some_were_held_out(share):
+    """The library divides every number of rows, and what trees then saw gives all numbers back that divide alike."""
+    thing = root_of(GradientBoostingClassifier(validation_fraction=share))
+    by_seen = {}
+    for n in range(1, 500):
+        with contextlib.suppress(ValueError):  # no row would be left
+            by_seen.setdefault(_validate_shuffle_split(n, share, None)[0], []).append(n)
+    by_seen.popitem()  # more rows than these may leave as many
+    assert len(by_seen) > 2
+    for seen, numbers in by_seen.items():
+        assert _with_held_out(thing, seen) == RowCount(numbers[0], numbers[-1])
 
 
 def test_what_a_converted_file_says_of_rows_held_out_is_understood(tmp_path):

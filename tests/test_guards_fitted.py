@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from changed_objects import GONE, changed, refusal, root_of, sentence_of
+from scipy.stats import entropy
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
     ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -32,7 +34,7 @@ from encoders.models.models import Table
 from recon.readers.formats.detection import draft_of_object
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.sklearn.pipelines import steps
-from recon.readers.formats.sklearn.trees.arrays import _class_totals, _unique_draws
+from recon.readers.formats.sklearn.trees.arrays import _class_totals, _unique_draws, impurities
 from recon.readers.formats.sklearn.trees.settings import Root, _sizes, tree_settings
 from recon.readers.formats.sklearn.trees.survival import node_curve
 from recon.readers.formats.sklearn.trees.trees import NO_MEMBER, REPEATED
@@ -167,6 +169,13 @@ def test_a_changed_model_is_refused_or_read(name, changes, said):
     assert said in words if said else not words
 
 
+def test_impurities_of_one_row_among_millions():
+    shares = np.array([[1 - 5e-7, 5e-7], [1 - 1e-9, 1e-9], [1.0, 0.0], [0.5, 0.5]])
+    np.testing.assert_allclose(impurities(shares, "entropy"), entropy(shares, axis=1, base=2), rtol=1e-9)
+    np.testing.assert_allclose(impurities(shares, "gini"), 2 * shares[:, 0] * shares[:, 1], rtol=1e-6)
+    assert impurities(shares, "mystery") is None
+
+
 def test_shares_that_are_of_no_few_rows_have_no_counts():
     shares = 1.0, 1 / 4, 500_001 / 999_979, 968_734 / 999_983  # of 4 * 999,979 * 999,983 rows at least
     mass = np.array([[share, 0.0] for share in shares])
@@ -256,6 +265,37 @@ def test_a_split_on_missing_values_alone():
     assert tree.nodes[0].condition == (("a", Test(values=(), missing=True)),)
     assert tree.nodes[tree.nodes[0].then].support.counts == (0, 7)
     assert tree.nodes[tree.nodes[0].otherwise].support.counts == (5, 0)
+
+
+FILLED, HOLED = np.array([[1.0], [1.0], [1.0], [9.0], [9.0]]), np.array([[1.0], [1.0], [1.0], [9.0], [np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "told"),
+    [
+        ("best", "1.3.0", True),
+        ("best", "1.2.2", False),  # does not know missing values, and writes the same
+        ("random", "1.6.0", True),
+        ("random", "1.5.2", False),
+        ("best", None, False),
+        ("histogram", "1.0.2", True),
+    ],
+)
+def test_a_node_that_sends_missing_values_to_fewer_rows_has_seen_some(kind, version, told):
+    """Three rows go left, two right and missing ones right, which no node without missing values would do."""
+    fit = (
+        HistGradientBoostingClassifier(max_iter=1, max_depth=1, min_samples_leaf=1, early_stopping=False)
+        if kind == "histogram"
+        else DecisionTreeClassifier(max_depth=1, splitter=kind, random_state=0)
+    )
+    for rows, seen in ((HOLED, ["x0"]), (FILLED, [])):
+        found = draft_of_object(
+            changed(root_of(fit.fit(rows, [0, 0, 0, 1, 1])), {"_sklearn_version": version or GONE}), "pickle"
+        )
+        arrays = found.trees[0].arrays
+        assert arrays.rows.tolist() == [5, 3, 2]
+        assert arrays.missing_left[0] == (rows is FILLED)
+        assert list(found.missing()) == (seen if told else [])
 
 
 @pytest.mark.parametrize("depth", [1, 6])

@@ -436,6 +436,9 @@ STATED = [  # a transformer, a change, and how many figures of columns it states
     (SimpleImputer(), {"statistics_": np.array(["a", 1.0], dtype=object)}, 0),
     (KBinsDiscretizer(3), {}, 2),
     (KBinsDiscretizer(3), {"n_bins": 4}, 0),
+    (KBinsDiscretizer(np.array([3, 4])), {}, 2),
+    (KBinsDiscretizer([4, 3]), {"n_bins": [4, 5]}, 1),
+    (KBinsDiscretizer([3, 3]), {"n_bins": [3]}, 0),
     (KBinsDiscretizer(3, strategy="uniform"), {"bin_edges_.0": np.array([0.0, 1.0, 11.0])}, 1),
     (QuantileTransformer(n_quantiles=5), {}, 2),
     (QuantileTransformer(n_quantiles=5), {"references_.1": 0.3}, 0),
@@ -478,6 +481,38 @@ def test_only_raw_values_become_values_of_a_domain():
     rare = OneHotEncoder(min_frequency=4).fit(X)
     counts = [len(hints_of(rare, {"_infrequent_enabled": on})[1]) for on in (True, False)]
     assert counts == [1 + 1, 12 + 4]
+
+
+@pytest.mark.parametrize("step", [QuantileTransformer(n_quantiles=5), KBinsDiscretizer(3, strategy="uniform")])
+@pytest.mark.parametrize(("drawn", "known"), [(12, True), (11, False), (None, True)])
+def test_the_range_of_a_sample_is_none_of_all_rows(step, drawn, known):
+    step = clone(step).set_params(subsample=drawn)
+    ends = (0, 11) if known else (None, None)
+    for model in (
+        make_pipeline(step, tree()),
+        make_pipeline(FeatureUnion([("rows", StandardScaler()), ("step", step)])),
+        make_pipeline(step, CalibratedClassifierCV(tree(), cv=2)),  # fits on folds of rows that no file numbers
+        step,
+    ):
+        found = draft_of_object(root_of(model.fit(X, Y)), "pickle").hints["a"]
+        unsaid = drawn and (model is step or isinstance(model[-1], CalibratedClassifierCV))
+        assert (found.minimum, found.maximum) == ((None, None) if unsaid else ends)
+
+
+@pytest.mark.parametrize(
+    ("values", "fill", "known"),
+    [
+        ([0.0, 0.0, 1.0, 2.0, NAN], 0.0, (0, 1, 2)),  # rows of 0 are no gaps
+        ([1.0, 1.0, 1.0, 2.0, NAN], 0.0, (0, 1, 2)),  # nor can one know that there are none
+        (["x", "y", "none", "x", None], "none", ("none", "x", "y")),
+        (["x", "y", "x", "x", None], "missing", ("x", "y")),  # what gaps are called anyway
+    ],
+)
+@pytest.mark.parametrize("encoder", [OneHotEncoder(), OrdinalEncoder()])
+def test_what_gaps_are_filled_with_may_be_a_value_too(values, fill, known, encoder):
+    model = make_pipeline(SimpleImputer(strategy="constant", fill_value=fill), encoder, DecisionTreeClassifier())
+    found = draft_of_object(root_of(model.fit(pd.DataFrame({"a": values}), [0, 0, 1, 1, 0])), "pickle").hints["a"]
+    assert found == Categorical("a", known, missing=True)
 
 
 def test_columns_that_are_too_many(monkeypatch):

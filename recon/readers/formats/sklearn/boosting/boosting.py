@@ -26,6 +26,7 @@ from recon.readers.formats.sklearn.boosting.histogram import CategoryColumns, ca
 from recon.readers.formats.sklearn.boosting.histogram import leaf_values as histogram_values
 from recon.readers.formats.sklearn.trees.arrays import NodeCounts, TreeArrays, masses, only_sizes, row_counts
 from recon.readers.formats.sklearn.trees.draft import CountedTree
+from recon.readers.formats.sklearn.trees.settings import fitted_by
 from recon.readers.formats.sklearn.trees.trees import (
     check_classes,
     class_values,
@@ -47,6 +48,7 @@ KINDS = (
 )
 CRITERIA = {"deprecated", "friedman_mse", "squared_error", "mse"}  # all of them publish variances
 COMMON_LOSSES = (1, 4)  # the version in which gradient boosting took over the losses of histogram gradient boosting
+MOST_HELD_OUT = 0.999  # the share of rows held out up to which their number is looked for
 MOST_FIGURE = 1e100  # squares and sums of what is larger are no finite doubles
 DOUBLE, SINGLE = 1e-9, 4e-6  # relative error of a leaf value: computed in double, or from single precision
 LATER = "of the first tree classes are known, of later ones only how many rows are in each leaf"
@@ -115,7 +117,7 @@ def read(thing: Thing, form: str) -> Draft:
         single=not histogram,
         occurring="" if classes is None else _classes_said(thing, arrays, first),
         reader_notes=lines,
-        trees=tuple(CountedTree(arrays[i], counts[i]) for i in same),
+        trees=tuple(CountedTree(arrays[i], counts[i], ruled=histogram) for i in same),
         forest=True,
         resampled=part,
         replaced=False,
@@ -148,9 +150,10 @@ def _with_held_out(thing: Thing, seen: int) -> RowCount:
     share = thing.get("validation_fraction", 0.1)
     if isinstance(share, int) and not isinstance(share, bool) and 0 < share < MOST_ROWS:
         totals = [seen + share]
-    elif isinstance(share, float) and 0 < share < 1 and seen < MOST_ROWS:
-        near = round(seen / (1 - share))
-        totals = [n for n in range(near - 3, near + 4) if n - math.ceil(share * n) == seen]
+    elif isinstance(share, float) and 0 < share <= MOST_HELD_OUT and seen < MOST_ROWS:
+        each = 1 / (1 - share)  # so many numbers of rows leave as many
+        near = range(round(seen * each) - 3, round((seen + 1) * each) + 4)
+        totals = [n for n in near if n - math.ceil(share * n) == seen]
     else:
         totals = []
     if not totals:
@@ -188,7 +191,7 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
         return "its learning rate is not a number above 0"
     if int(trees[0].rows[0]) > MOST_ROWS or not all(map(_trained, trees)):
         return "its figures are not those of training"
-    recent = _fitted_by(thing) >= COMMON_LOSSES
+    recent = fitted_by(thing) >= COMMON_LOSSES
     if number > 2 and not recent:
         return "so old a version (before 1.4) computes shares of classes in another way"
     found = histogram_values if histogram else gradient_values
@@ -201,13 +204,6 @@ def _trained(tree: TreeArrays) -> bool:
     below = tree.rows[tree.left[inner]] + tree.rows[tree.right[inner]]
     numbers = np.concatenate([tree.value.ravel(), tree.impurity])
     return bool((tree.rows > 0).all() and (below == tree.rows[inner]).all() and (np.abs(numbers) < MOST_FIGURE).all())
-
-
-def _fitted_by(thing: Thing) -> tuple[int, int]:
-    """Return the version that wrote the file, (0, 0) where it does not say."""
-    parts = str(thing.get("_sklearn_version")).split(".")[:2]
-    known = len(parts) == 2 and all(p.isdigit() and len(p) < 6 for p in parts)
-    return (int(parts[0]), int(parts[1])) if known else (0, 0)
 
 
 def _unusual(thing: Thing, trees: list[TreeArrays]) -> str:

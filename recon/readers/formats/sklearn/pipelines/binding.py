@@ -62,11 +62,13 @@ class ColumnStatements:
 class Hints:
     """What is known of raw columns, by their number; `said` are sentences about it, `work` what reading has cost.
 
-    `stated`: figures of columns that become statements.
+    `stated`: figures of columns that become statements. `sampled`: which ranges are of so many rows, drawn if there
+    were more.
     """
 
     values: dict[int, dict[Value, None]] = field(default_factory=dict)
     ranges: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)
+    sampled: dict[int, int] = field(default_factory=dict)
     gaps: dict[int, bool] = field(default_factory=dict)
     reader_notes: dict[str, None] = field(default_factory=dict)
     stated: list[ColumnStatements] = field(default_factory=list)
@@ -82,8 +84,8 @@ class Hints:
         if not column.near:
             return
         steps = [m for m in column.maps if isinstance(m, Imputed)]
-        filled = {m.fill for m in steps if m.constant}
-        found: dict[Value, None] = {v: None for v in values if v not in filled}
+        marked = any(m.constant and m.fill == MISSING for m in steps)  # what gaps are called anyway
+        found: dict[Value, None] = {v: None for v in values if not (marked and v == MISSING)}
         found |= {m.mark: None for m in steps if m.mark is not None}
         if others:
             found |= {_beyond(found): None}
@@ -93,10 +95,13 @@ class Hints:
         if missing:
             self.gaps[column.source] = True
 
-    def ranged(self, column: StepColumn, low: float, high: float) -> None:
-        """Note the smallest and the largest training value of a column."""
+    def ranged(self, column: StepColumn, low: float, high: float, drawn: int | None = None) -> None:
+        """Note the least and the greatest training value of a column; `drawn`: of so many rows if there were more."""
         if column.near and column.direction and low < high:
             self.ranges[column.source] = exact(low), exact(high)
+            self.sampled.pop(column.source, None)
+            if drawn is not None:
+                self.sampled[column.source] = drawn
 
     def attribute(self, source: int, name: str) -> AnyAttribute | None:
         """Return the raw column as an attribute, None where the steps do not say which values it has."""
@@ -111,6 +116,20 @@ class Hints:
         if source in self.ranges:
             return Continuous(name, *self.ranges[source], missing=missing)
         return None
+
+
+def of_all_rows(
+    hints: Mapping[str, AnyAttribute], sampled: Mapping[str, int], rows: RowCount | None
+) -> dict[str, AnyAttribute]:
+    """Return attributes without the ranges that are of so many rows where there may have been more."""
+    return {
+        name: Continuous(name, missing=attribute.missing)
+        if isinstance(attribute, Continuous)
+        and name in sampled
+        and (rows is None or rows.high is None or rows.high > sampled[name])
+        else attribute
+        for name, attribute in hints.items()
+    }
 
 
 def either(one: AnyAttribute | None, other: AnyAttribute) -> AnyAttribute | None:

@@ -26,6 +26,7 @@ from recon.readers.formats.sklearn.pipelines.binding import (
     either,
     figures_beside,
     numbered,
+    of_all_rows,
     straight,
 )
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
@@ -317,7 +318,8 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
     The steps in front of models on folds saw the rows of all folds, so that their figures are of no fit.
     """
     if isinstance(draft, SeveralDraft) and draft.related is not None:
-        parts = [_behind(part, replace(opened, stated=())) for part in draft.parts]
+        before = replace(opened, stated=(), hints=of_all_rows(opened.hints, opened.sampled, None))
+        parts = [_behind(part, before) for part in draft.parts]
         later = (replace(one, column=_compose_column(opened.columns, one.column)) for one in draft.stated)
         found = _joined_drafts(parts, draft, draft.related)
         return replace(found, stated=(*opened.stated, *later), raw=opened.raw, raw_named=opened.named)
@@ -353,7 +355,7 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
     carried |= {
         "origin": replace(draft.origin, format=form, notes=tuple(dict.fromkeys((*notes, *opened.notes)))),
         "features": features,
-        "hints": {name: Continuous(name) for name in summed} | opened.hints,
+        "hints": {name: Continuous(name) for name in summed} | of_all_rows(opened.hints, opened.sampled, draft.rows),
         "others": (),
         "named": True,
         "reader_notes": tuple(dict.fromkeys((*remarks, *opened.reader_notes))),

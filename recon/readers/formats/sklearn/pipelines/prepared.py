@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +21,7 @@ from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder, Feature, other_columns
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.sklearn.pipelines.binding import ColumnStatements, Hints, numbered
+from recon.readers.formats.sklearn.pipelines.binding import ColumnStatements, Hints, numbered, of_all_rows
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
 from recon.readers.formats.sklearn.pipelines.steps import columns_after, raw_names, steps_of
 from recon.readers.formats.statistics.column_figures import WEIGHTED, column_figures
@@ -105,7 +105,10 @@ class PreparedDraft(Draft):
 
 @dataclass(frozen=True)
 class FollowedPipeline:
-    """A pipeline followed to its end: the model there, the columns it sees, the raw columns' names and values."""
+    """A pipeline followed to its end: the model there, the columns it sees, the raw columns' names and values.
+
+    `sampled`: of how many rows the ranges of some raw columns are, drawn if there were more.
+    """
 
     final: Thing
     columns: tuple[StepColumn, ...]
@@ -116,6 +119,7 @@ class FollowedPipeline:
     notes: tuple[str, ...]
     kinds: tuple[str, ...]
     stated: tuple[ColumnStatements, ...] = ()
+    sampled: Mapping[str, int] = field(default_factory=dict)
 
 
 def open_pipeline(thing: Thing) -> FollowedPipeline:
@@ -147,6 +151,7 @@ def open_pipeline(thing: Thing) -> FollowedPipeline:
         (FLOATS,) if hints.floats else (),
         tuple(step.class_name for _, step in steps[:-1] if isinstance(step, Thing)),
         tuple(hints.stated),
+        {raw[i]: drawn for i, drawn in hints.sampled.items()},
     )
 
 
@@ -170,7 +175,7 @@ def read(thing: Thing, form: str) -> Draft:
         Provenance(f"scikit-learn {_kind(thing)} ({form})", ("exact",), notes),
         tuple(Feature(name, name) for name in raw),
         rows=rows,
-        hints=found,
+        hints=of_all_rows(found, {raw[i]: drawn for i, drawn in hints.sampled.items()}, rows),
         named=named,
         reader_notes=tuple(hints.reader_notes),
         stated=tuple(hints.stated),

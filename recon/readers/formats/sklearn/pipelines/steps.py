@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.values import Cell
+from encoders.domain.values import Cell, is_number
 from encoders.models.models import ColumnFigures
 from recon.readers.formats.sklearn.pipelines.binding import Hints
 from recon.readers.formats.sklearn.pipelines.columns import (
@@ -29,6 +29,7 @@ from recon.readers.formats.sklearn.pipelines.columns import (
     StepColumn,
 )
 from recon.readers.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
+from recon.readers.formats.sklearn.trees.settings import fitted_by
 from recon.readers.formats.sklearn.trees.trees import feature_names
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
@@ -289,14 +290,16 @@ def _bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     rows = list(stored) if isinstance(stored, (list, np.ndarray)) else []
     if len(rows) != len(columns):
         raise ReleaseError("has not one set of edges per column", place=f"{place}.bin_edges_")
-    out, pushed = [], _older(thing, UNPUSHED)
+    out, pushed = [], (0, 0) < fitted_by(thing) < UNPUSHED
     hints.floats = True
     _edges_stated(thing, columns, [_edges_of(row, f"{place}.bin_edges_") for row in rows], hints, place)
-    hints.reader_notes["ranges of binned columns are those of the training data (KBinsDiscretizer)"] = None
+    hints.reader_notes[
+        "ranges of binned columns are those of the rows that the bins were made of (KBinsDiscretizer)"
+    ] = None
     for column, row in zip(columns, rows, strict=True):
         edges = _edges_of(row, f"{place}.bin_edges_")
         binned = column.then(Binned(tuple(edges[1:-1]), pushed))
-        hints.ranged(column, edges[0], edges[-1])
+        hints.ranged(column, edges[0], edges[-1], _sample_size(thing))
         if encode == "ordinal":
             out.append(binned)
             continue
@@ -308,10 +311,12 @@ def _bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
 def _edges_stated(thing: Thing, columns: Columns, edges: Sequence[list[float]], hints: Hints, place: str) -> None:
     """Note the extremes and quantiles that edges of bins are, where no bin was left out."""
     strategy, asked = word(thing, "strategy"), thing.get("n_bins")
+    each = asked.tolist() if isinstance(asked, np.ndarray) else asked
+    each = each if isinstance(each, list) and len(each) == len(edges) else [each] * len(edges)
     if strategy == "uniform":
         known = [np.array_equal(one, np.linspace(one[0], one[-1], len(one))) for one in edges]
     else:
-        known = [strategy == "quantile" and len(one) - 1 == asked for one in edges]
+        known = [strategy == "quantile" and len(one) - 1 == n for one, n in zip(edges, each, strict=True)]
     for column, one in ((c, one) for c, one, kept in zip(columns, edges, known, strict=True) if kept):
         inner = [(j, len(one) - 1, x) for j, x in enumerate(one)][1:-1] if strategy == "quantile" else []
         found = ColumnFigures(
@@ -323,7 +328,7 @@ def _edges_stated(thing: Thing, columns: Columns, edges: Sequence[list[float]], 
 def _sample_size(thing: Thing) -> int | None:
     """Return the number of rows of the sample that figures are of where there are more, None where they are of all."""
     found = thing.get("subsample")
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    return int(found) if is_number(found) else None
 
 
 def _quantiles(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
@@ -346,7 +351,7 @@ def _quantiles(thing: Thing, columns: Columns, hints: Hints, place: str) -> Colu
         )  # fmt: skip
         if even and thing.get("ignore_implicit_zeros") is not True:
             hints.state(column, thing, "quantiles_ references_ n_quantiles_", figures)
-        hints.ranged(column, mine[0], mine[-1])
+        hints.ranged(column, mine[0], mine[-1], figures.drawn)
         out.append(column.then(ByQuantiles(tuple(mine), tuple(places.tolist()), normal)))
     return out
 
@@ -358,14 +363,6 @@ def _edges_of(row: Any, place: str) -> list[float]:
     if not np.isfinite(row).all() or (np.diff(row) < 0).any():
         raise ReleaseError("has edges that do not ascend", place=place)
     return [float(x) for x in row.tolist()]
-
-
-def _older(thing: Thing, version: tuple[int, int]) -> bool:
-    """Return whether an older version than this wrote the step."""
-    numbers = str(thing.get("_sklearn_version")).split(".")[:2]
-    if len(numbers) < 2 or not all(n.isdigit() and len(n) < 6 for n in numbers):
-        return False
-    return (int(numbers[0]), int(numbers[1])) < version
 
 
 def _imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:

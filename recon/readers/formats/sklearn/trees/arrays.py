@@ -191,7 +191,7 @@ def impurities(shares: NDArray[np.float64], criterion: str) -> NDArray[np.float6
     if criterion == "gini":
         return np.asarray(1 - (shares**2).sum(axis=1))
     if criterion in {"entropy", "log_loss"}:
-        positive = np.where(shares > SAME, shares, 1)
+        positive = np.where(shares > 0, shares, 1)
         return np.asarray(-(positive * np.log2(positive)).sum(axis=1))
     return None
 

@@ -24,13 +24,15 @@ from recon.readers.formats.sklearn.trees.arrays import NodeCounts, TreeArrays
 class CountedTree:
     """A tree's arrays, what its nodes count, and the features it numbers (indices into the draft's).
 
-    `midpoints`: its thresholds lie halfway between two training values.
+    `midpoints`: its thresholds lie halfway between two training values. `ruled`: where a node saw no missing value, it
+    sends missing ones to the child with more rows (else to the right, where no node sends any to the left).
     """
 
     arrays: TreeArrays
     counts: NodeCounts
     columns: NDArray[np.int64] | None = None
     midpoints: bool = False
+    ruled: bool = False
 
     @property
     def feature(self) -> NDArray[np.int64]:
@@ -141,14 +143,13 @@ def _root_only(tree: CountedTree) -> CountedTree:
 def missing_seen(tree: CountedTree) -> NDArray[np.int64]:
     """Return the features of which some training value was missing, as far as the tree shows it.
 
-    Where a node saw none, it sends missing values to the child with more rows (scikit-learn's rule).
+    Where a node saw none, it sends missing values to the child with more rows (scikit-learn's rule), or all nodes send
+    them to the right (versions without missing values).
     """
     arrays = tree.arrays
     inner = np.flatnonzero(~arrays.leaf)
     more_left = arrays.rows[arrays.left[inner]] > arrays.rows[arrays.right[inner]]
-    revealed = arrays.missing_left[inner] != more_left
-    if not arrays.missing_left.any():  # files of versions without missing values have False everywhere
-        revealed[:] = False
+    revealed = (arrays.missing_left[inner] != more_left) & (tree.ruled or arrays.missing_left.any())
     return np.unique(tree.feature[inner[revealed]])
 
 

@@ -500,6 +500,14 @@ def _amount(given: Any) -> float:
     return float(given)
 
 
+def fitted_by(*things: Thing) -> tuple[int, int]:
+    """Return the version of scikit-learn that wrote a model, as the first object says that does; (0, 0): none does."""
+    said = next((found for one in things if (found := one.get("_sklearn_version")) is not None), None)
+    parts = str(said).split(".")[:2]
+    known = len(parts) == 2 and all(p.isdecimal() and len(p) < 6 for p in parts)
+    return (int(parts[0]), int(parts[1])) if known else (0, 0)
+
+
 def _signs(thing: Thing) -> bool:
     """Return whether splits were held to signs (`monotonic_cst`)."""
     found = thing.get("monotonic_cst")

@@ -39,6 +39,7 @@ from recon.readers.formats.sklearn.trees.draft import CategorySplit, CountedTree
 from recon.readers.formats.sklearn.trees.settings import (
     EnsembleBags,
     explain_bags,
+    fitted_by,
     forest_settings,
     last_call,
     tree_settings,
@@ -65,6 +66,7 @@ NO_MEMBER = "the tree was fitted on all training rows with weights: it is not a 
 MAX_FEATURES = 1_000_000
 MISPLACING = (1, 3), (1, 8)  # versions that put rows with missing values into wrong leaves (scikit-learn #32351)
 HALVED = (0, 20)  # from this version on halves are added, in double precision
+RULED = (1, 6), (1, 3)  # from which versions on missing values go to the child with more rows: drawn thresholds, others
 MISPLACED = (
     "this version of scikit-learn put rows into wrong leaves where training values were missing (fixed in 1.8): with "
     "a domain in which values may be missing, only what is said of all rows together is read"
@@ -154,23 +156,22 @@ def hidden_values(counts: Sequence[NodeCounts]) -> tuple[UnusedPublication, ...]
 
 def misplacing(thing: Thing, *trees: CountedTree) -> bool:
     """Return whether the version that wrote the file misplaced rows with missing values."""
-    version = thing.get("_sklearn_version")
-    numbers = str(version).split(".")[:2]
-    if not all(n.isdigit() and len(n) < 6 for n in numbers) or len(numbers) < 2:
+    version = fitted_by(thing)
+    if not any(version):
         return any(len(missing_seen(t)) for t in trees)
-    return MISPLACING[0] <= (int(numbers[0]), int(numbers[1])) < MISPLACING[1]
+    return MISPLACING[0] <= version < MISPLACING[1]
 
 
-def midpoints(tree: Thing, model: Thing) -> bool:
-    """Return whether thresholds of a stored tree are a/2 + b/2 in double precision for float32 training values a, b.
+def _splitting(tree: Thing, model: Thing) -> tuple[bool, bool]:
+    """Return `midpoints` and `ruled` of a stored tree (`CountedTree`).
 
-    scikit-learn's tree/_splitter.pyx, `node_split_best`, releases 0.20 to 1.9: older ones add in single precision, the
-    splitter "random" (extra trees) draws thresholds.
+    scikit-learn's tree/_splitter.pyx: `node_split_best` puts thresholds at a/2 + b/2 in double precision for float32
+    training values a, b, releases 0.20 to 1.9 (older ones add in single precision), and knows missing values from 1.3
+    on; `node_split_random` (extra trees) draws thresholds, and knows missing values from 1.6 on.
     """
-    version = str(model.get("_sklearn_version", tree.get("_sklearn_version"))).split(".")[:2]
-    known = len(version) == 2 and all(n.isdigit() and len(n) < 6 for n in version)
-    recent = known and (int(version[0]), int(version[1])) >= HALVED
-    return recent and tree.class_name.startswith("DecisionTree") and tree.get("splitter") == "best"
+    best = tree.class_name.startswith("DecisionTree") and tree.get("splitter") == "best"
+    version = fitted_by(model, tree)
+    return best and version >= HALVED, version >= RULED[best]
 
 
 def counting_notes(counts: Sequence[NodeCounts]) -> tuple[str, ...]:
@@ -184,7 +185,7 @@ def _counted_tree(thing: Thing, features: int, classes: Sequence[Value], place: 
     check_classes(arrays, len(classes), place)
     weighting = weighting_of(thing.get("class_weight"), classes)
     signs, criterion = constrained(thing), thing.get("criterion")
-    tree = CountedTree(arrays, row_counts(arrays, criterion, signs, weighting), midpoints=midpoints(thing, thing))
+    tree = CountedTree(arrays, row_counts(arrays, criterion, signs, weighting), None, *_splitting(thing, thing))
     wrong = misplacing(thing, tree) and len(missing_seen(tree))
     arrays.agree(place, None if wrong or signs is not None else criterion)
     return tree
@@ -332,7 +333,7 @@ def _regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> D
     squared = thing.get("criterion") in {"squared_error", "mse", "friedman_mse"} and constrained(thing) is None
     sizes = only_sizes(arrays.rows, 1, "") if plain else drawn_sizes(arrays)
     bag, n = sizes.drawn is not None, int(arrays.rows[0])
-    tree = CountedTree(arrays, sizes, midpoints=midpoints(thing, thing))
+    tree = CountedTree(arrays, sizes, None, *_splitting(thing, thing))
     misplaced = misplacing(thing, tree)
     means = plain and squared and not misplaced and not np.isinf(arrays.threshold[~arrays.leaf]).any()
     notes = (
@@ -515,10 +516,10 @@ def _one_tree(
         raise Unsupported(f"a {forest.class_name} of {name} is not read: only ensembles of decision trees are")
     own = _subset(columns, features, number)
     arrays = stored_arrays(estimator, features if own is None else len(own), place)
-    halfway = midpoints(estimator, forest)
+    how = _splitting(estimator, forest)
     if classes is None:
         sizes = drawn_sizes(arrays) if resampled else only_sizes(arrays.rows, 1, "")
-        return CountedTree(arrays, sizes, own, halfway)
+        return CountedTree(arrays, sizes, own, *how)
     check_classes(arrays, len(classes), place)
     declared = forest.get("class_weight", estimator.get("class_weight"))
     if resampled and forest.get("_sample_weight") is not None and declared != "balanced_subsample":
@@ -527,10 +528,10 @@ def _one_tree(
     if forest.class_name.startswith("Bagging"):  # its trees number the classes
         weighting = weighting_of(estimator.get("class_weight"), range(len(classes)))
     if resampled:
-        return CountedTree(arrays, bag_counts(arrays, drawn, weighting), own, halfway)
+        return CountedTree(arrays, bag_counts(arrays, drawn, weighting), own, *how)
     weighting = "balanced" if weighting == "balanced_subsample" else weighting  # without bags there are no subsamples
     monotonic = _constraints_of(estimator, forest)
-    return CountedTree(arrays, row_counts(arrays, estimator.get("criterion"), monotonic, weighting), own, halfway)
+    return CountedTree(arrays, row_counts(arrays, estimator.get("criterion"), monotonic, weighting), own, *how)
 
 
 def _constraints_of(estimator: Thing, forest: Thing) -> NDArray[np.int64] | None:
