@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +35,13 @@ from encoders.models.models import Table
 from recon.readers.formats.detection import draft_of_object
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.sklearn.pipelines import steps
-from recon.readers.formats.sklearn.trees.arrays import _class_totals, _unique_draws, impurities
+from recon.readers.formats.sklearn.trees.arrays import (
+    TreeArrays,
+    _class_totals,
+    _integer_counts,
+    _unique_draws,
+    impurities,
+)
 from recon.readers.formats.sklearn.trees.settings import Root, _sizes, tree_settings
 from recon.readers.formats.sklearn.trees.survival import node_curve
 from recon.readers.formats.sklearn.trees.trees import NO_MEMBER, REPEATED
@@ -174,6 +181,54 @@ def test_impurities_of_one_row_among_millions():
     np.testing.assert_allclose(impurities(shares, "entropy"), entropy(shares, axis=1, base=2), rtol=1e-9)
     np.testing.assert_allclose(impurities(shares, "gini"), 2 * shares[:, 0] * shares[:, 1], rtol=1e-6)
     assert impurities(shares, "mystery") is None
+
+
+def comb(leaves):
+    """Return a tree whose right sides are leaves of so many rows and weights."""
+    n = len(leaves)
+    side = np.arange(1, 2 * n - 1, 2)  # node 2k has the leaf 2k + 1 and, last of all, two of them
+    left, right = np.full(2 * n - 1, -1), np.full(2 * n - 1, -1)
+    left[0 : 2 * n - 2 : 2], right[0 : 2 * n - 2 : 2] = side + 1, side
+    figures = np.zeros((2 * n - 1, 2))
+    figures[1::2], figures[-1] = leaves[:-1], leaves[-1]
+    for node in range(2 * n - 4, -1, -2):
+        figures[node] = figures[node + 1] + figures[node + 2]
+    none, rows = np.zeros(2 * n - 1), figures[:, 0].astype(np.int64)
+    return TreeArrays(left, right, none.astype(int), none, none > 0, none, rows, figures[:, 1], none[:, None])
+
+
+@pytest.mark.parametrize(
+    ("leaves", "refused"),
+    [
+        ([(2, 1.0)] * 20, True),  # by chance once in 2 to the power of 20
+        ([(2, 1.0)] * 19, False),
+        ([(2, 1.0), (3, 2.0)] * 10, True),
+        ([(2, 1.0), (3, 2.0)] * 9, False),
+        ([(8, 1.0)] * 7, True),  # 2 to the power of 21
+        ([(8, 1.0)] * 6, False),
+        ([(2, 1.0)] * 20 + [(1, 1.0)], True),
+        ([(2, 1.0)] * 20 + [(2, 0.5)], False),
+        ([(2, 1.0)] * 20 + [(2, 1.5)], False),
+        ([(2, 1.0)] * 20 + [(2, 1 + 0.9e-6)], True),
+        ([(2, 1.0)] * 20 + [(2, 1 + 1.1e-6)], False),
+        ([(1_000_000, 600_000.25)] * 20, False),
+        ([(1, 1.0)] * 30, False),
+    ],
+)
+def test_rows_that_weigh_less_than_1_are_no_whole_weights_in_leaf_after_leaf(leaves, refused):
+    arrays = comb(leaves)
+    arrays.check(1, "tree_")
+    with pytest.raises(ReleaseError, match="do not add up to whole") if refused else nullcontext():
+        arrays.agree("tree_")
+
+
+@pytest.mark.parametrize(
+    ("most", "off", "whole"),
+    [(1, 0.9e-6, True), (1, -0.9e-6, True), (1, 1.1e-6, False), (1e6, 0.9e-3, True), (1e6, 1.1e-3, False)],
+)
+def test_numbers_are_counts_up_to_rounding(most, off, whole):
+    found = _integer_counts(np.array([[0.0, most], [3 + off, most - 1]]))
+    assert found.tolist() == [[0, most], [3, most - 1]] if whole else found is None
 
 
 def test_shares_that_are_of_no_few_rows_have_no_counts():

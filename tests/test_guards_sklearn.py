@@ -74,6 +74,7 @@ from recon.readers.formats.sklearn.pipelines.columns import (
 )
 from recon.readers.formats.sklearn.pipelines.steps import columns_after
 from recon.readers.stored.objects.raw import Name
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 
@@ -180,7 +181,13 @@ REFUSED = [
     ("tree", {"tree_": GONE}, "tree_: is not fitted: it has no tree"),
     ("tree", {"tree_": "x"}, "tree_: holds no fitted tree"),
     ("tree", {NODES: lambda nodes: nodes[["threshold"]]}, "no node array with the fields of a tree (left_child"),
+    ("tree", {"tree_": lambda tree: Thing(Name("other", "ObliqueTree"), tree.how, (), {}, tree.fields())}, "no fitted"),
+    ("tree", {NODES: lambda nodes: nodes[None]}, "no node array with the fields of a tree ()"),
+    ("tree", {NODES: None}, "no node array with the fields of a tree (left_child"),
     ("tree", {"tree_.values": np.zeros((7, 2))}, "has no array of values per node, output and class"),
+    ("tree", {"tree_.values": None}, "has no array of values per node, output and class"),
+    ("tree", {"tree_.values": lambda values: values.astype(int)}, "has no array of values per node, output and class"),
+    ("tree", {NODES: lambda nodes: nodes[:0], "tree_.values": lambda values: values[:0]}, "has 0 nodes and values of"),
     ("tree", {"tree_.values": lambda values: values[:2]}, "nodes and values of 2"),
     ("tree", {"tree_.values": lambda values: values[:, [0, 0]]}, "a tree with several outputs is not read"),
     (
@@ -196,6 +203,9 @@ REFUSED = [
     ("tree", field("threshold", 0, NAN), "has a threshold that is not a number"),
     ("tree", field("threshold", 0, -math.inf), "has a threshold that is not a number"),
     ("tree", field("n_node_samples", 0, -1), "has figures that are not numbers of rows"),
+    ("tree", field("n_node_samples", 0, (1 << 53) + 1), "has figures that are not numbers of rows"),
+    ("tree", field("n_node_samples", 0, 1 << 53), "says 9.0072e+15 rows, but its two children"),
+    ("tree", field("n_node_samples", 0, 0), "says 0 rows, but its two children"),
     ("tree", field("weighted_n_node_samples", 0, NAN), "has figures that are not numbers of rows"),
     ("tree", field("n_node_samples", 0, 13), "tree_.nodes['n_node_samples'][0] says 13 rows, but its two children"),
     ("tree", field("weighted_n_node_samples", 0, 13), "values sum to 1, not to its 13 rows|both cannot be true"),

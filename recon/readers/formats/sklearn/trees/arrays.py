@@ -35,6 +35,7 @@ FIELDS = (
 )
 MAX_NODES = 50_000_000
 SAME = 1e-6  # relative: figures that training computes twice, in double precision, in another order
+EXACT = 1e-6  # recovered counts must be whole to this precision, relative to the tree (measured error: 2e-15)
 CHANCE = 20.0  # bits: coincidences that are together less likely than one in a million are none
 
 
@@ -67,7 +68,7 @@ class TreeArrays:
         nodes, values = tree.get("nodes"), tree.get("values")
         names = getattr(getattr(nodes, "dtype", None), "names", None) or ()
         lacking = [f for f in FIELDS if f not in names]
-        if not isinstance(nodes, np.ndarray) or nodes.ndim != 1 or lacking:
+        if lacking or nodes.ndim != 1:
             raise ReleaseError(f"has no node array with the fields of a tree ({', '.join(lacking)})", place=place)
         if not isinstance(values, np.ndarray) or values.ndim != 3 or values.dtype.kind != "f":
             raise ReleaseError("has no array of values per node, output and class", place=place)
@@ -108,7 +109,7 @@ class TreeArrays:
                 node = int(np.flatnonzero(inner)[bad[0]])
                 raise ReleaseError(f"node {node} has the {name} {children[bad[0]]} of {n} nodes", place=place)
         parents = np.bincount(np.concatenate([self.left[inner], self.right[inner]]), minlength=n)
-        if n > 1 and (parents[1:] != 1).any():
+        if (parents[1:] != 1).any():
             node = int(np.flatnonzero(parents[1:] != 1)[0]) + 1
             raise ReleaseError(f"node {node} is the child of {parents[node]} nodes", place=place)
         # Every node but the root has one parent: it is a tree unless some nodes hang in a circle of their own.
@@ -160,10 +161,9 @@ class TreeArrays:
     def _whole_weights(self, place: str) -> None:
         held, rows = self.weighted[self.leaf], self.rows[self.leaf]
         over = rows > held * (1 + SAME) + SAME
-        if (np.abs(held - np.rint(held)) > SAME * np.maximum(1.0, held)).any() or not over.any():
-            return
         divisor = int(np.gcd.reduce(rows[over]))
-        if float(over.sum()) * max(1.0, float(np.log2(divisor))) < CHANCE:
+        chance = int(over.sum()) * math.log2(max(2, divisor))
+        if chance < CHANCE or (np.abs(held - np.rint(held)) > EXACT * np.maximum(1.0, held * 1e-3)).any():
             return
         node = int(np.flatnonzero(self.leaf)[np.flatnonzero(over)[0]])
         raise ReleaseError(
@@ -196,7 +196,6 @@ def impurities(shares: NDArray[np.float64], criterion: str) -> NDArray[np.float6
     return None
 
 
-EXACT = 1e-6  # recovered counts must be whole to this precision, relative to the tree (measured error: 2e-15)
 MAX_MULTIPLES = 1_000  # ways to draw the classes that are tried, where weights hide how often
 MAX_CLIPPED = 1_000_000  # rows up to which double precision tells one impurity from the next
 
@@ -238,7 +237,7 @@ def masses(tree: TreeArrays) -> NDArray[np.float64]:
 def _integer_counts(values: NDArray[np.float64]) -> Counts | None:
     """Return the numbers as whole ones, None unless all are within `EXACT` of one."""
     rounded = np.rint(values)
-    if not values.size or np.abs(values - rounded).max() > EXACT * max(1.0, float(np.abs(values).max()) * 1e-3):
+    if np.abs(values - rounded).max() > EXACT * max(1.0, float(np.abs(values).max()) * 1e-3):
         return None
     return rounded.astype(np.int64)
 
