@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import hashlib
+import importlib
 import itertools
 import json
 import math
@@ -16,7 +18,9 @@ from types import SimpleNamespace
 
 import pytest
 import typer.main
+from _pytest.warnings import catch_warnings_for_item
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 import recon
 from solvers.foundation import native
@@ -29,6 +33,9 @@ DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / 
 # How long an example takes says how busy the machine is, not whether it is right.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+# Hypothesis draws the constants of all our modules that are loaded, too: each worker would parse 900 files, and what a
+# test draws would hang on what was tested before it.
+providers.is_local_module_file = lambda path: False
 
 
 # Both workers and every command in a process of its own load the same modules: who forbids to keep them compiled
@@ -55,6 +62,21 @@ LONGEST = (
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the order below: pytest-xdist would start the files of the fewest tests last, the longest among them."""
     config.option.loadscopereorder = False
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Let every worker import the files of tests from another one on: what one has compiled the others read."""
+    worker = getattr(collector.config, "workerinput", None)
+    if not worker or not isinstance(collector, pytest.Session) or not all(map(os.path.isdir, collector.config.args)):
+        return
+    names = sorted(path.stem for path in Path(__file__).parent.glob("test_*.py"))
+    first = len(names) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for name in (*names[first:], *names[:first]):
+        with (
+            contextlib.suppress(Exception, pytest.skip.Exception),  # said where the file is collected
+            catch_warnings_for_item(collector.config, collector.ihook, "collect", item=None),
+        ):
+            importlib.import_module(name)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

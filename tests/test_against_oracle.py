@@ -133,8 +133,7 @@ def test_bound(batch):
             assert close(answer.expectation, expected["expectation"])
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_attribute(batch):
     for rng, release, truth in releases("attribute", batch, label_boxes=batch % 4 == 0):

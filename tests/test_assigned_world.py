@@ -57,7 +57,7 @@ def searches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 4)
 @pytest.mark.parametrize("batch", range(3))
 def test_a_world_of_tiny_forests(batch: int, searches: str) -> None:
     rng = random.Random(f"world {batch}")

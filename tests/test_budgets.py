@@ -817,7 +817,7 @@ def test_clauses_and_processes_are_counted():
 ONE_STEP = 0.25  # seconds of work: CP-SAT looks at its time about so often
 
 
-@pytest.mark.sampled(4, 14)
+@pytest.mark.sampled(4, 5)
 @pytest.mark.parametrize("work", [0.02, 0.2, pytest.param(2.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", [
     pytest.param(file, marks=() if file in {"forest_3.json", "two_odd_cycles.json"} else pytest.mark.slow)

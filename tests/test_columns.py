@@ -118,8 +118,7 @@ def test_columns_and_prices_are_those_of_the_statements(batch):
         assert all(ended.bound >= w for w in worths)
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_bounds_hold_and_are_those_of_the_program_over_all_cells(batch):
     closed = 0

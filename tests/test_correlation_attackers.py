@@ -137,7 +137,7 @@ def learnt(frame, length=5):
     return encode(Domain.from_frame(frame, label="y", independent=True), [fitted.to_model()])
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 2)
 @pytest.mark.parametrize("seed", range(3))
 def test_intervals_narrow_in_the_order_of_the_attackers(seed):
     frame = larger(seed=seed)

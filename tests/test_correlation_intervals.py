@@ -107,7 +107,7 @@ def test_linear_intervals_hold_the_truth(n, seed, scale):
     assert (high <= outer[1] + 1e-6)[off].all()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 3)
 @pytest.mark.parametrize(("n", "seed"), [(4, 0), (4, 1), (4, 5), (5, 0), (5, 2), (6, 3)])
 def test_linear_intervals_are_no_wider_than_matrices_reach(n, seed):
     """A second method: unit vectors whose products meet the linear equations, the pair's pushed both ways."""

@@ -187,8 +187,7 @@ def numeric_names(release):
     return found + list(release["domain"].get("columns", {}))
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_bound(batch):
     """Counts, means and correlations: extremes, expectation, distribution, and worlds that attain the extremes."""

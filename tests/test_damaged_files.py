@@ -9,7 +9,7 @@ STORED = damaged.stored()
 CHECKED = [path for path in damaged.files() if damaged.name_of(path) in STORED]
 
 
-@pytest.mark.sampled(3, 100)
+@pytest.mark.sampled(3, 40)
 @pytest.mark.parametrize("path", CHECKED, ids=damaged.name_of)
 def test_what_becomes_of_a_damaged_file(path, tmp_path):
     """Anything but an answer or a refusal raises; what changed is reviewed and stored: `python tests/damaged.py`."""

@@ -423,7 +423,7 @@ def test_figures_that_were_clamped_or_not_share_their_shape():
 def test_moves_find_their_way_into_the_support_of_bounded_noise():
     """From rows all in one cell, outside what the noise can have been."""
     rng, outside = random.Random(4), 0
-    for i in range(12):
+    for i in range(4):
         release = noisy_release(rng, [by_a(), by_b()], [LAWS[4 if i % 2 else 7]] * 2, RowCount(6, 6), 6)[0]
         system, gains, best = prepared(release)
         start = unit(system, i % len(system.sizes), 6)
@@ -431,7 +431,7 @@ def test_moves_find_their_way_into_the_support_of_bounded_noise():
         found = improved(system, gains, StartHistogram(start, np.zeros(len(start))), LONG, steps=2_000)
         assert found is not None
         assert found[1] >= best - 3
-    assert outside >= 6
+    assert outside >= 2
 
 
 def test_moves_keep_totals():

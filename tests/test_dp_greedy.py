@@ -157,7 +157,7 @@ def plan_of(mechanism, neighbours, **more):
 RULES = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])  # three rules over the four rows two columns allow
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 5)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("mechanism", ["exponential", "pure"])
 @pytest.mark.parametrize(("rules", "most"), [(RULES, 4), (np.eye(31, 2, dtype=int), 12)])

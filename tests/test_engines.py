@@ -747,7 +747,7 @@ def sensible_questions(one):
     return [q for q in QUESTIONS if sensible(one, q)]
 
 
-@pytest.mark.sampled(14, 80)
+@pytest.mark.sampled(14, 40)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("name", some(GOLDEN))
 def test_an_engine_refuses_or_is_right(name, module):
@@ -960,7 +960,7 @@ TIGHT = {
 }
 
 
-@pytest.mark.sampled(6, 40)
+@pytest.mark.sampled(6, 20)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("tight", TIGHT)
 @pytest.mark.parametrize("half", some((0, 1)))

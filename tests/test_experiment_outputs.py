@@ -3,7 +3,7 @@
 `tests/experiments/NAME.json.gz` holds rows of points as they are stored: results of real runs, few of each kind, some
 repeated for other data sets and seeds with figures a little off, so that every table and figure has lines.
 `tests/experiments/NAME.txt.gz` is what came out of them; `python tests/test_experiment_outputs.py NAME ...` writes it
-anew and prints what changed. Of results in part (one question, every other row, one data set) the hash is kept.
+anew and prints what changed. Of results in part (one data set, one question, every other row) the hash is kept.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ def described(of):
 
 
 def parts_of(results):
-    """Yield results in part by name: one question alone, one data set alone, every other row."""
+    """Yield results in part by name: the first data set alone, the first question alone, every other row."""
     by = next(name for name in PARTS if name in results and results[name].nunique() > 1)
     for key in ("dataset", by):
-        for value in results[key].dropna().unique() if results[key].nunique() > 1 else ():
+        for value in results[key].dropna().unique()[:1] if results[key].nunique() > 1 else ():
             yield f"{key} {value}", results[results[key] == value]
     yield "every other row", results.iloc[::2]
 
@@ -84,7 +84,7 @@ def output(name):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.sampled(0, 4)
+@pytest.mark.sampled(0, 3)
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_points_give_the_same_bytes(name):
     stored = gzip.decompress((FOLDER / f"{name}.txt.gz").read_bytes()).decode()

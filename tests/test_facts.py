@@ -57,7 +57,7 @@ def of_one_class(release, model, region, held):
     return classes > 1 and len(held) == 1 and oracle._gives_classes(model, region)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_no_world_lies_outside_of_the_figures(batch):
     rng = random.Random(f"facts {batch}")

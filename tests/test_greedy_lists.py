@@ -157,7 +157,7 @@ def captured(part, rule):
     return purity, sum(part)
 
 
-@pytest.mark.sampled(1, 12)
+@pytest.mark.sampled(1, 9)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize(("labels", "columns"), [((0, 1, 1), 3), ((0, 0, 1, 1), 2), ((0, 0, 1, 1, 1), 2)], ids=str)
 def test_every_dataset_of_a_tiny_domain(labels, columns, rule):

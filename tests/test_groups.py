@@ -44,7 +44,7 @@ def drawn(rng):
     return oracle.random_release(rng, models=1 if kind == "alone" else rng.choice([2, 3]))[0]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 2)
 @pytest.mark.parametrize("by_label", [False, True])
 @pytest.mark.parametrize("batch", batches(4, 20))
 def test_smallest_group_against_all_sets(batch, by_label):
@@ -67,7 +67,7 @@ def test_smallest_group_against_all_sets(batch, by_label):
                 assert found.low >= k, (release, k, found.why)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 2)
 @pytest.mark.parametrize("batch", batches(4, 20))
 def test_classes_against_all_datasets(batch):
     rng, tried = random.Random(f"classes {batch}"), 0
@@ -122,7 +122,7 @@ def test_a_mixed_world_is_a_world_and_is_mixed(whole, monkeypatch):
     assert known_mixed_world(got, 56, LIMITS) is None  # no leaf has as many of a class
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 3)
 @pytest.mark.parametrize("whole", [1_000, 0])
 @pytest.mark.parametrize("batch", batches(4, 20))
 def test_people_pinned_down_against_all_datasets(batch, whole, monkeypatch):

@@ -122,7 +122,7 @@ def test_what_the_time_does_not_decide_is_open():
     assert check.said.help == "limits"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(2, 6)
 @pytest.mark.parametrize("seed", range(12))
 def test_verdicts_do_not_change_by_splitting_joining_reordering(seed, tmp_path, capsys):
     rng = random.Random(f"forms {seed}")

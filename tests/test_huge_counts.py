@@ -39,7 +39,7 @@ def noisy(rng, n, name):
     return {"recon": 1, "domain": domain, "rows": n, "models": models}
 
 
-@pytest.mark.sampled(1, 8)
+@pytest.mark.sampled(1, 4)
 @pytest.mark.parametrize("seed", range(16))
 def test_the_most_likely_counts_are_found_and_proved(seed, tmp_path):
     rng = random.Random(f"huge {seed}")

@@ -57,7 +57,7 @@ def agrees(world, said):
     return all(one.get("count", n) == n and one.get("at_least", 0) <= n <= one.get("at_most", n) for one, n in counts)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 7)
 @pytest.mark.parametrize("seed", batches(12, 300))
 def test_rows_and_worlds_are_those_of_all_training_sets(seed):
     truth, said = drawn(seed)

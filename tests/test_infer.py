@@ -145,7 +145,7 @@ class TestRealData:
         found = grouped(Domain.from_frame(df, label=label))
         assert {k: len(v) for k, v in found.items()} == {"EDUCATION": 4, "MARRIAGE": 3}
 
-    @pytest.mark.sampled(1)
+    @pytest.mark.sampled(1, 11)
     @pytest.mark.parametrize("name", LABELS)
     @pytest.mark.parametrize("rows", [2, 5, 20, 100])
     def test_few_rows_never_merge_different_attributes(self, name, rows):

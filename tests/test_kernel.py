@@ -226,7 +226,7 @@ def random_proof(dice, verifier, claim):
     return replace(proof, tree=node), max(shown, default=None)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 4)
 @pytest.mark.parametrize("batch", range(6))
 def test_what_a_proof_shows_is_true_and_no_more_is_accepted(batch):
     dice, told, tight = random.Random(f"kernel {batch}"), 0, 0

@@ -61,12 +61,12 @@ def killed(pairs, least, seconds):
 
 
 @pytest.mark.slow
-def test_a_hundred_kills_lose_nothing(tmp_path):
+def test_forty_kills_lose_nothing(tmp_path):
     """Two writers each, of a register and of the store of an experiment, killed at random moments."""
     dice, register, store = random.Random(5), tmp_path / "r", Store(tmp_path / "s", SQUARES)
     files = tmp_path / "files"
     files.mkdir()
-    for i in range(3_000):
+    for i in range(500):
         (files / f"{i}.txt").write_text(f"release {i}\n" * 50, encoding="utf-8")
     kept, held, begun = set(), set(), 0
 
@@ -86,7 +86,7 @@ def test_a_hundred_kills_lose_nothing(tmp_path):
 
         return work
 
-    for _ in range(25):  # of two registering and two storing writers
+    for _ in range(10):  # of two registering and two storing writers
         ranges = [range(begun + k, begun + 40, 2) for k in range(2)]
         begun += 40
         writers = [forked(work(some)) for work in (add, put) for some in ranges]
@@ -100,9 +100,9 @@ def test_a_hundred_kills_lose_nothing(tmp_path):
         point, run = of(i)
         assert i not in held or store.path(point).exists()
         assert stored[i] == (run if store.path(point).exists() else None)
-    assert len(kept) > 10
-    assert len(held) > 10
-    Register.opened(register).add(files / "2999.txt", "do not release", date=DAY)  # no lock of a dead one is waited for
+    assert len(kept) > 4
+    assert len(held) > 4
+    Register.opened(register).add(files / "499.txt", "do not release", date=DAY)  # no lock of a dead one is waited for
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path):

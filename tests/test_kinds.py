@@ -227,8 +227,7 @@ def random_table(rng, rows):
 MAKERS = {"forest": random_forest, "rule_set": random_rule_set, "table": random_table}
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("kind", MAKERS)
 @settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12))
@@ -298,7 +297,7 @@ def test_joined_files_admit_the_truth(seed, n):
     assert (violations(release, pd.DataFrame(changed)[[*names, "y"]]) == []) == held
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 2)
 @pytest.mark.parametrize("batch", range(6))
 def test_true_rows_are_admitted_exactly_where_brute_force_admits_them(batch):
     """Random tiny releases of all kinds: the datasets without violations are those that the oracle lists."""

@@ -185,7 +185,7 @@ def impossible(world):
 CASES = list(worlds())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 7)
 @pytest.mark.parametrize("i", range(len(CASES)))
 def test_both_checkers_accept_what_is_true_and_know_the_same(i):
     world, stages = CASES[i]

@@ -126,7 +126,7 @@ def drawn_case(settings, rows, domain, seed):
     raise AssertionError("no draw has a tree with a few dozen worlds: choose other numbers of rows")
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 3)
 @pytest.mark.parametrize("case", CASES)
 def test_numbers_are_compared_as_scikit_learn_does_on_every_world(case):
     """A world passes if and only if scikit-learn gives the tree on it for some seed; the share follows."""

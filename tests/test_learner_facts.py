@@ -48,8 +48,7 @@ def satisfied(seed, path, forest):
     return len(found.facts.facts)
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("forest", [False, True])
 def test_the_rows_of_random_fits_meet_every_fact(tmp_path, forest):
     counts = [satisfied(seed, tmp_path / "model.pkl", forest) for seed in range(10_000, 10_130)]
@@ -132,7 +131,7 @@ CASES = [
 COUNTS = {2: [((1, 1), (1, 0)), ((2, 0), (1, 1))], 3: [((1, 0), (1, 1), (0, 1)), ((1, 1), (1, 0), (1, 0))]}
 
 
-@pytest.mark.sampled(2, 6)
+@pytest.mark.sampled(2, 2)
 @pytest.mark.parametrize(
     ("attribute", "theta", "second", "counts"),
     [(*case, counts) for case in CASES for counts in COUNTS[2 if case[2] is None else 3]],

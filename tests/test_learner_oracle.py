@@ -78,7 +78,7 @@ def same_without_growing(tree, columns, settings, grown):
         assert products.by_states(tree, columns, settings, strict=strict) == [kept for kept, _ in by_column]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 2)
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), FITS)
 def test_every_fit_of_every_dataset_is_in_the_set_and_all_of_it_appears(n, columns, classes, settings):
     agree(n, columns, classes, settings)
@@ -250,7 +250,7 @@ def lists_agree(n, columns, classes, settings):
             assert lists.by_states(model, columns, settings) == by_column
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 3)
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), LISTS)
 def test_lists_of_every_dataset(n, columns, classes, settings):
     lists_agree(n, columns, classes, settings)

@@ -86,7 +86,7 @@ def matching(worlds, labels, profile):
     return fits.sum(axis=1)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(2, 10)
 @pytest.mark.parametrize(("seed", "which"), CASES)
 def test_bits_are_those_of_all_data_sets(seed, which):
     release, worlds, _, every, _ = case(seed, which)

@@ -94,10 +94,10 @@ def compare_trees(seeds, free):
 
 @pytest.mark.slow
 def test_shares_of_trees_are_those_of_all_datasets():
-    seen = compare_trees(range(350), free=10)
-    assert seen["exact"] > 800
-    assert seen["nothing"] > 20
-    assert seen["bound"] < 20
+    seen = compare_trees(range(150), free=10)
+    assert seen["exact"] > 300
+    assert seen["nothing"] > 8
+    assert seen["bound"] < 9
 
 
 @pytest.mark.long
@@ -335,9 +335,9 @@ def compare_lists(seeds, free):
 
 @pytest.mark.slow
 def test_shares_of_lists_are_those_of_all_datasets():
-    seen = compare_lists(range(300), free=10)
-    assert seen["exact"] > 250
-    assert seen["limit"] > 20
+    seen = compare_lists(range(100), free=10)
+    assert seen["exact"] > 80
+    assert seen["limit"] > 6
 
 
 def larger_list_agrees(seed, rows):

@@ -63,7 +63,7 @@ def expected_share(release, profile, sensitive, value):
     return out / total if total else math.nan
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("batch", range(4))
 def test_leave_one_out(batch):
     rng = random.Random(batch)

@@ -249,7 +249,7 @@ WALKS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 2)
 @pytest.mark.parametrize("case", some(WALKS))
 def test_the_walk_draws_from_the_posterior(case):
     make, laws, rows, connected = WALKS[case]

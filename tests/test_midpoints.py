@@ -156,7 +156,7 @@ def test_thresholds_are_midpoints_of_neighbours(decimals):
 # ---------------------------------------------------------------- the truth stays, and comes back
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("known", some([False, True]))
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_truth_is_never_excluded(tmp_path, classes, known):

@@ -374,7 +374,7 @@ def integral(f, a, b):
     return (b - a) / 2 * math.fsum(f(x) * w for x, w in zip(at.tolist(), weights.tolist(), strict=True))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 7)
 @pytest.mark.parametrize("scale", [F(1, 5), F(1), F(9, 2), F(8), F(33)])
 @pytest.mark.parametrize("name", NAMES)
 def test_probabilities_sum_to_one(name, scale):
@@ -605,7 +605,7 @@ def agrees(drawn, probabilities):
     return others > FALSE_ALARM and (len(named) == 1 or stats.chisquare(seen, expected).pvalue > FALSE_ALARM)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 4)
 @pytest.mark.parametrize("scale", [F(1, 3), F(1), F(7, 2), F(0.1), F(23)])
 @pytest.mark.parametrize("name", ["discrete_laplace", "discrete_gaussian"])
 def test_discrete_samplers_draw_from_their_law(name, scale):

@@ -52,7 +52,7 @@ def forged(rng, certificate):
     return with_seal({key: value for key, value in changed.items() if key != "seal"})
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("batch", range(3))
 def test_verdicts_and_empty_sets_are_proved_at_their_confidence(encoded, batch):
     rng, made = random.Random(f"certificates {batch}"), {"at_most": 0, "at_least": 0, "worlds": 0}

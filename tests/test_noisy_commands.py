@@ -350,7 +350,7 @@ FOREST = {
 @pytest.mark.slow
 def test_coupled_noisy_counts_are_sampled_with_diagnostics(write, run):
     release = recon.load(write(FOREST))
-    found = recon.sampled(release, draws=2_000, seed=1)
+    found = recon.sampled(release, draws=800, seed=1)
     assert found.trusted
     assert found.rhat < 1.05
     assert ((found.counts["low"] <= found.counts["mean"]) & (found.counts["mean"] <= found.counts["high"])).all()

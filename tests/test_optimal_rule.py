@@ -201,7 +201,7 @@ def test_every_model_is_every_function(case):
     assert functions == functions_of(columns, learner)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 2)
 def test_bounds_without_the_whole_class_contain_the_truth(case, monkeypatch):
     release, learner, every, optimal = case
     monkeypatch.setattr("recon.learner_rule.optimal.generation._every_model", lambda models, limits: None)

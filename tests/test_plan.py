@@ -261,7 +261,7 @@ def test_the_first_engine_of_the_plan_answers(batch):
             assert answer(fresh, query, Limits(seconds=60.0)).engine == planned.asked(name)[0]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(4, 12)
 @pytest.mark.parametrize("path", [*GOLDEN, *EXAMPLES], ids=lambda p: p.stem)
 def test_the_plan_of_stored_releases(path):
     planned = recon.plan(recon.load(path))

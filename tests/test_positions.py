@@ -395,7 +395,7 @@ def fitted(name):
     return makers[name]()
 
 
-@pytest.mark.sampled(0, 4)
+@pytest.mark.sampled(0, 2)
 @pytest.mark.parametrize(
     "name",
     some([

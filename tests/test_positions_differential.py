@@ -357,7 +357,7 @@ CHECKS: list[Check] = [
 every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 1)
 @every_check
 @pytest.mark.parametrize("batch", BATCHES)
 def test_random_forests(check, batch):
@@ -372,7 +372,7 @@ def test_random_forests(check, batch):
 def test_forests_fitted_by_scikit_learn(batch, tmp_path):
     """The bags are rebuilt from the seeds in the file; the true rows are a world."""
     rng = random.Random(f"fitted {batch}")
-    for _ in range(12):
+    for _ in range(5):
         case = forests_with_bags.fitted_case(rng, tmp_path)
         assert tuple(case.worlds.number_of(row) for row in case.truth) in case.worlds.written, case.release
         for check in CHECKS:
@@ -380,7 +380,7 @@ def test_forests_fitted_by_scikit_learn(batch, tmp_path):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_what_hypothesis_draws(rng, with_others):
     case = forests_with_bags.tried(rng, with_others)

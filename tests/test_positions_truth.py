@@ -158,7 +158,7 @@ def held(release: dict[str, Any], truth: list[dict[str, Any]]) -> None:
         assert left[np.arange(len(parts)), parts[:, k]].all(), release
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("batch", batches(2, 42))
 def test_planted_forests_keep_their_rows(batch):
     """Attributes of all kinds and splits that nothing learnt, too many rows to list the worlds."""
@@ -169,7 +169,7 @@ def test_planted_forests_keep_their_rows(batch):
         held(release, truth)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 1)
 @pytest.mark.parametrize("batch", batches(3, 9))
 def test_the_truth_is_never_excluded(batch, data, tmp_path):
     rng = random.Random(f"truth {batch}")

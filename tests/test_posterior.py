@@ -263,7 +263,7 @@ def exactly(published, n):
     return out
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 6)
 @pytest.mark.parametrize("off", [0, 3, -40, 120])
 @pytest.mark.parametrize("precision", [1e-2, 1e-6, 1e-12])
 def test_windows_against_whole_numbers(off, precision):
@@ -409,7 +409,7 @@ def test_cut_partial_sums_are_paid_for(seed, spare):
         assert chain.total < truth[end]  # something was cut
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("off", [500, -500, 20_000])
 def test_counts_that_are_far_from_the_number_of_rows(off):
     cells, each = 16, 50 if off > 0 else 2_000

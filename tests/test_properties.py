@@ -466,8 +466,7 @@ def test_layers_are_all_histograms(keep, data, seed):
             assert sum(int(c[v]) for c, v in zip(costs, y.tolist(), strict=True)) == best
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("keep", [False, True])
 @examples(80)
 @given(data=st.data(), seed=SEEDS)

@@ -45,7 +45,7 @@ def golden(name):
     return json.loads((Path(__file__).parent / "golden" / f"{name}.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 1)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_tables_are_what_brute_force_says(seed):
     kinds = random_tables.main(80, f"tests {seed}")
@@ -235,7 +235,7 @@ def test_bounds_by_linear_programs_hold_in_every_data_set(monkeypatch):
     assert moved > 5
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("least", [2, 3])
 def test_itemsets_leave_one_data_set_with_a_certificate(least):
     got = encoded(cases.itemsets(least))

@@ -67,7 +67,7 @@ def real(data, name: str, rows: int) -> pd.DataFrame:
     return pd.read_csv(data(name)).sample(rows, random_state=1).reset_index(drop=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(3, 12)
 @pytest.mark.parametrize("name", ["compas14.csv.gz", "credit21.csv.gz"])
 @pytest.mark.parametrize("fit", FITS)
 def test_the_training_data_satisfy_what_is_read(data, tmp_path, name, fit):

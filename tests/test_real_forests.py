@@ -27,7 +27,7 @@ def trained(path, rows, trees, depth=None):
     return chosen, recon.encode(forest.fit(chosen.drop(columns=label), chosen[label]), domain)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize(("name", "rows", "trees"), [("compas14", 7_000, 100), ("credit21", 500, 60)])
 def test_full_grown_forests_are_given_back_whole(data, name, rows, trees):
     truth, release = trained(data(f"{name}.csv.gz"), rows, trees)

@@ -71,7 +71,7 @@ def test_programs_listing_and_brute_force_agree(seed):
         assert worlds.known_class() == found["class_disclosure"] == by_rows["class_disclosure"]
 
 
-@pytest.mark.sampled(0, 4)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("batch", batches(10, 10))
 def test_every_outcome_is_right_and_every_form_of_a_release_has_the_same_verdict(batch):
     for seed in range(batch * 20, batch * 20 + 20):

@@ -136,8 +136,7 @@ def profiles_of(rng, case, number):
     return [{name: row[name] for name in names} for row in rows]
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("batch", batches(2, 22))
 def test_verdicts_by_removals_are_right(batch):
     """Profiles that a certificate calls impossible are in no world; both checkers say so."""
@@ -264,8 +263,7 @@ def drawn_step(rng, n):
     return ["revised", rng.randrange(n)] if kind == 6 else ["counted", rng.choice(values)]
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("loose", [False, True])
 @pytest.mark.parametrize("seed", range(2))
 def test_single_steps_are_those_of_the_plain_checker(seed, loose):

@@ -271,7 +271,7 @@ def test_deltas_compare_the_same_fold():
         assert (row["delta_recall_low"], row["delta_recall_high"]) == pytest.approx((theirs.low, theirs.high))
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 1)
 @pytest.mark.parametrize("keep", [["RF"], ["TREPAN-RF"], ["LORE-RF"], ["DT", "NN", "RF"]])
 def test_findings_of_incomplete_results(keep):
     some = invented(0.3)

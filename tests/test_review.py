@@ -283,7 +283,7 @@ FITS = {
 }
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(9, 1)
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rows_of_boosted_regressors_meet_what_is_read(tmp_path, name, seed):

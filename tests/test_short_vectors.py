@@ -101,7 +101,7 @@ def test_labels_of_known_rows_follow_from_means_and_variances(measured):
     assert any("their values are" in note or "known: they are among" in note for note in release.domain.notes)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("people", [100, 200])
 def test_labels_of_people_with_thirty_measurements_are_certain(people, tmp_path):
     extra("flint")

@@ -68,7 +68,7 @@ def identity(entry: dict) -> str:
     return entry["file"]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(20, 80)
 @pytest.mark.parametrize("entry", every(TREES), ids=identity)
 def test_the_training_data_satisfy_every_statement_and_counts_are_the_live_models(entry):
     frame = frame_of(entry)

@@ -190,7 +190,7 @@ NAMES = list(subjects())
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the memory limit is read from /proc")
 
 
-@pytest.mark.sampled(1, 8)
+@pytest.mark.sampled(1, 4)
 @linux_only
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_files(name):

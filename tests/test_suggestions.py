@@ -138,7 +138,7 @@ def commands_of(document):
     return list(dict.fromkeys(part for one in found for part in one.split("; ")))
 
 
-@pytest.mark.sampled(0, 3)
+@pytest.mark.sampled(0, 2)
 @pytest.mark.parametrize("scene", SCENES)
 def test_suggested_commands_run_as_printed(folder, audited, monkeypatch, capsys, scene):
     monkeypatch.chdir(folder)
@@ -154,7 +154,7 @@ def test_suggested_commands_run_as_printed(folder, audited, monkeypatch, capsys,
         assert code in {0, 1, 4}, f"{command}: {err}"
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 4)
 @pytest.mark.parametrize("scene", SCENES)
 def test_suggested_commands_carry_the_options_of_the_user(audited, scene):
     document = audited[scene]

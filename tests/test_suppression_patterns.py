@@ -106,7 +106,7 @@ def small_enough(seed):
     return task.sensitive.any() and task.open.sum() <= 13, task, every, places
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(6, 27)
 @pytest.mark.parametrize("seed", range(60))
 def test_no_pattern_of_all_is_cheaper(seed):
     small, task, every, places = small_enough(seed)

@@ -88,7 +88,7 @@ def survival(model, frame, weights=None):
     return out
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 2)
 @pytest.mark.parametrize("seed", batches(5, 300))
 def test_the_true_rows_are_never_excluded(seed, tmp_path):
     with pytest.MonkeyPatch.context() as monkeypatch:

@@ -95,7 +95,7 @@ def case(seed, rows=12, trees=8, alone=False, **options):
     return release, np.bincount(cell, y), y
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("rounded", ["float64", "float32"])
 def test_the_truth_is_never_excluded(rounded):
     """A hundred models, rows that share cells, gradients rounded to single precision or not."""

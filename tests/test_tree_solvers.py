@@ -36,7 +36,7 @@ def rows(seed, n=40, d=5):
     return bits, (bits[:, 0] ^ (bits[:, 1] & bits[:, 2]) ^ (rng.random(n) < 0.2)).astype(int)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize(("seed", "depth", "least"), [(0, 2, 1), (1, 2, 4), (2, 3, 1), (3, 3, 3)])
 def test_streed_makes_the_fewest_errors(seed, depth, least):
     extra("pystreed")

@@ -49,7 +49,7 @@ FILES: dict[str, Any] = {
 WITH_SUMS = ("a calibration of pipelines", "a calibration in a pipeline")  # sums and sums of squares of every column
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(2, 2)
 @pytest.mark.parametrize("name", FILES)
 def test_folds_of_a_file_are_those_that_were(name: str, tmp_path: Path) -> None:
     """The number of rows of every fold is the true one, no true row is excluded, certificates hold from the file."""

@@ -110,7 +110,7 @@ def _outside(found: AlignedRows, before: pd.DataFrame, after: pd.DataFrame) -> i
     return wrong
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 3)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 @pytest.mark.parametrize(("removed", "added"), [(1, 0), (0, 2), (2, 1)])
 def test_the_truth_is_never_excluded(seed: int, removed: int, added: int) -> None:
@@ -248,7 +248,7 @@ def _is_true(claim: dict[str, Any], rows: tuple[list[Any], list[Any]], left: lis
     return True
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 1)
 @pytest.mark.parametrize("batch", range(20))
 def test_two_checkers_of_alignments_agree(batch: int) -> None:
     """Of random forests of two versions, and of forged certificates: none that is accepted is false of true rows."""

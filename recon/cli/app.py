@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -98,6 +98,12 @@ from recon.io.console.output import (
 from recon.io.console.version import VERSION
 from recon.io.files.opening import files_opened_once
 from solvers.foundation.displayed import escape_text
+
+if TYPE_CHECKING:
+    from encoders.encode.encoder import EncodedRelease
+    from recon.cli.output.adversary import MeasuresBeside
+    from recon.queries.measures.figures import Measures
+    from solvers.foundation.limits import Limits
 
 Profiles = Annotated[
     str | None, typer.Option("--profiles", help="People to ask about, one per line: are they in the data?")
@@ -291,19 +297,35 @@ for learner in learn_app.registered_commands:
     learner.callback = with_limits(learner.callback) if learner.callback else None
 
 
+def _both_measures(
+    asked: ReleaseOptions, release: EncodedRelease, limits: Limits
+) -> tuple[Measures, MeasuresBeside | None]:
+    """Return the measures of a release for nobody, and for the adversary of `--adversary` where there is one."""
+    from recon.queries.measures.measures import measure
+
+    theirs, chosen = asked.beside(release, limits), asked.convention
+    if theirs is None:
+        return measure(release, chosen, limits), None
+    from recon.cli.output.adversary import MeasuresBeside
+    from recon.queries.answers.counting import common_convention
+
+    if chosen in (None, "population"):
+        chosen = common_convention(release, theirs)
+    return measure(release, chosen, limits), MeasuresBeside(theirs, measure(theirs, asked.convention or chosen, limits))
+
+
 @app.command()
 @with_tables
 @with_options("rows", "known", "adversary", "convention", "learner", "confidence")
 def count(asked: ReleaseOptions, digits: Digits = 10_000, counter: Counter = None) -> None:
     """Count the possible worlds and measure the uncertainty left."""
-    from recon.cli.output.adversary import both_measures
     from recon.readers.formats.drafts.drafts import not_assessed_lines
     from recon.report.wording.headline import assumption_lines, doubts, worlds_lines
     from solvers.foundation.errors import EmptyConfidenceSet
 
     with asked.opened(several=True) as (release, limits):
         try:
-            measures, beside = both_measures(asked, release, limits)
+            measures, beside = _both_measures(asked, release, limits)
         except EmptyConfidenceSet as error:
             from recon.release.auditing.auditing import emptiness
 

@@ -76,6 +76,13 @@ class PartitionCells:
         """Return the box of each cell, its label folded in; earlier rules are not subtracted. Made when asked for."""
         return CellBoxes(self.release, self.block)
 
+    def known_rows(self, counts: NDArray[np.int64], convention: str) -> dict[int, int]:
+        """Return how many rows are known to have each label (`assigned`), or in all."""
+        if convention != "assigned":
+            return {ANY_LABEL: int(counts.sum())}
+        labels = self.block.label
+        return {label: int(counts[labels == label].sum()) for label in set(labels.tolist())}
+
     @property
     def skipped(self) -> int:
         """Return how many impossible boxes stand before the regions in `captures`."""

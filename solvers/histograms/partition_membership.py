@@ -75,7 +75,7 @@ def _decide_chunk(
 ) -> dict[str, Any]:
     """Return the arrays of `DecideAnswer` for a chunk of selections, averaged over the count vectors."""
     q, met = len(chosen), _overlap_table(cells, chosen, table)
-    known = [known_rows(cells, counts, convention) for counts in vectors]
+    known = [cells.known_rows(counts, convention) for counts in vectors]
     prior = PriorMembership(cells.space, chosen, convention, set(known[0]))
 
     def total(weights: NDArray[Any]) -> NDArray[np.float64]:
@@ -222,13 +222,6 @@ class PriorMembership:
         terms = [rows[label] * ratio for label, ratio in self._ratios.items()]
         out: NDArray[np.float64] = np.sum(terms, axis=0)
         return out
-
-
-def known_rows(cells: PartitionCells, counts: NDArray[np.int64], convention: str) -> Rows:
-    """Return how many rows are known to have each label (`assigned`), or in all."""
-    if convention != "assigned":
-        return {ANY_LABEL: int(counts.sum())}
-    return {label: int(counts[cells.block.label == label].sum()) for label in set(cells.block.label.tolist())}
 
 
 def _smaller_of(chosen: Selections, q: int) -> dict[int, tuple[int, ...]]:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from encoders.encode.encoder import EncodedRelease
-    from recon.cli.session import ReleaseOptions
     from recon.queries.measures.figures import Measures
     from solvers.foundation.limits import Limits
 
@@ -58,21 +57,6 @@ class MeasuresBeside:
         if self._weighed:
             lines = [line for line in lines if not line.startswith("training sets that agree")]
         return [head, *(f"  {line}" for line in lines), f"difference: {difference_text(nobody, self.measures)}"]
-
-
-def both_measures(
-    asked: ReleaseOptions, release: EncodedRelease, limits: Limits
-) -> tuple[Measures, MeasuresBeside | None]:
-    """Return the measures of a release for nobody, and for the adversary of `--adversary` where there is one."""
-    from recon.queries.answers.counting import common_convention
-    from recon.queries.measures.measures import measure
-
-    beside, chosen = asked.beside(release, limits), asked.convention
-    if beside is None:
-        return measure(release, chosen, limits), None
-    if chosen in (None, "population"):
-        chosen = common_convention(release, beside)
-    return measure(release, chosen, limits), MeasuresBeside(beside, measure(beside, asked.convention or chosen, limits))
 
 
 def difference_text(nobody: Measures, theirs: Measures) -> str:

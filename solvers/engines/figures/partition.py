@@ -23,7 +23,7 @@ from solvers.cells.partition_cells import PartitionCells, cells_of
 from solvers.cells.system import Space
 from solvers.foundation.exact import Factor, log2_multisets, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
-from solvers.histograms.partition_membership import PriorMembership, Rows, known_rows
+from solvers.histograms.partition_membership import PriorMembership, Rows
 from solvers.statements.boxes import Box, RowSpace
 from solvers.statements.questions.answers import CountAnswer, DecideAnswer
 from solvers.statements.questions.query import Convention, Selections
@@ -255,7 +255,7 @@ class PartitionFigures:
     def uninformed(self, convention: Convention) -> float:
         """Return the mean bits of the rows before the release, over the possible numbers of rows."""
         space = self._cells.space
-        return mean([uninformed(space, known_rows(self._cells, v, convention), convention) for v in self.vectors])
+        return mean([uninformed(space, self._cells.known_rows(v, convention), convention) for v in self.vectors])
 
     def unordered(self) -> float | None:
         """Return the bits before the release without the order of rows."""
@@ -369,7 +369,7 @@ def _mentioned(
     factor = unnamed_factor(cells.release)
     sizes = [size // factor for size in cells.low]
     after = mean([log2_worlds(sizes, v, convention) for v in vectors])
-    before = [uninformed(cells.space, known_rows(cells, v, convention), convention, factor) for v in vectors]
+    before = [uninformed(cells.space, cells.known_rows(v, convention), convention, factor) for v in vectors]
     return ratio(spread + after, spread + mean(before))
 
 
