@@ -56,6 +56,10 @@ REFUSED = {
     ),
     "a range in another manner": ("region;n\nA;<1.000\nB;2,345\n", {}, "manner of two languages"),
     "a power that is no whole number as a range": ("region,n\nA,<1.5e+00\nB,3\n", {}, "is not a whole number"),
+    "a range that ends in a part of a person": ("region,n\nA,1-1.5e+00\nB,3\n", {}, "is not a whole number"),
+    "a line with more cells than all before it": (
+        "region,n\nA,3\nB,4\nC,5\nD,6\nE,7,8\n", {}, "line 6: has 3 cells, the header 2",
+    ),
     "thousands with a part of a person": (
         "Counts in thousands\nregion,n\nA,1.2345\nB,2.1\n", {}, "is not a whole number",
     ),
@@ -105,6 +109,9 @@ READ = {
     "at least twelve": ("region,n\nA,12+\nB,3\n", {}, ["12..", "3"]),
     "a unit of people": ("region,unit,n\nA,north,3\nA,south,4\n", {}, ["3", "4"]),
     "a status that is what people are": ("status,n\nmarried,3\nsingle,4\n", {}, ["3", "4"]),
+    "before and after, by region": ("region,period,n\nA,before,3\nA,after,4\n", {}, ["3", "4"]),
+    "years alone": ("year,n\n2020,3\n2021,4\n", {}, ["3", "4"]),
+    "why a count is not there": ("region,why,n\nA,,5\nB,c,\nC,,4\n", {}, ["5", "?", "4"]),
     "before and after": ("period,n\nbefore,3\nafter,4\n", {}, ["3", "4"]),
     "a code alone": ("vector,n\nv1,3\nv2,4\n", {}, ["3", "4"]),
     "a hidden part is no difference": (
@@ -150,6 +157,65 @@ def test_thousands_leave_open_what_rounds_to_them(cell):
     left = [n for n, down, up in rounded if IN_THOUSANDS[cell](down) or IN_THOUSANDS[cell](up)]
     found = counted_table(text_sheet(f"Counts in thousands\nregion,n\nA,{cell}\nB,1\n")).lines[0].count
     assert (found.low, 9_000 if found.high is None else found.high) == (left[0], left[-1])
+
+
+SCALES = {  # lines above or below a table, or a unit of its lines -> of how many people one is
+    "title": {
+        "Counts in thousands": 1_000, "Persons in 1000": 1_000, "Personen (in 1 000)": 1_000, "Persons ('000)": 1_000,
+        "Numbers in thousands.": 1_000, "Anzahl in Tsd.": 1_000, "en milliers de personnes": 1_000,
+        "1 000 Personen": 1_000,
+        "Unit: thousand persons": 1_000, "Thousands of persons": 1_000, "Einheit: 1 000": 1_000, "thousands": 1_000,
+        "Population (millions)": 10**6, "Mio. Personen": 10**6, "Persons in hundreds": 100, "Einwohner in Mrd.": 10**9,
+        "Counts (persons)": 1, "Towns of more than one thousand": 1, "Census 1000": 1,
+        "Persons within thousands of miles": 1,
+    },
+    "below": {"Note: numbers are in thousands.": 1_000, "Source: census": 1},
+    "unit": {
+        "THS_PER": 1_000, "thousand persons": 1_000, "millions": 10**6, "MIO_PER": 10**6, "hundred": 100, "persons": 1,
+    },
+    "UNIT_MULT": {"0": 1, "2": 100, "3": 1_000, "6": 10**6},
+    "SCALAR_FACTOR": {"units": 1, "thousands": 1_000, "millions": 10**6},
+    "head": {"count (thousands)": 1_000, "n_(millions)": 10**6, "count": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "said"), [(where, said) for where, each in SCALES.items() for said in each])
+def test_numbers_are_of_so_many_people_as_the_table_says(where, said):
+    one = SCALES[where][said]
+    if where in ("title", "below", "head"):
+        above, below = f"{said}\n" * (where == "title"), f"\n{said}\n" * (where == "below")
+        text = f"{above}region,{said if where == 'head' else 'n'}\nA,12\nB,0\n{below}"
+    else:
+        text = f"region,{where},n\nA,{said},12\nB,{said},0\n"
+    found = counted_table(text_sheet(text))
+    assert found.names == ("region",)
+    assert [(line.count.low, line.count.high) for line in found.lines] == [
+        (12 * one - one + 1, 12 * one + one - 1), (0, one - 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("region,UNIT_MULT,n\nA,3,12\nB,0,5\n", r"'UNIT_MULT' has several scales \(0, 3\)"),
+     ("Persons in thousands\nregion,unit,n\nA,millions,12\nB,millions,5\n", "counts are in 1,000s and 1,000,000s"),
+     ("Persons by region\nregion,Men (thousands),Women (millions)\nA,12,3\nB,5,4\n", "some columns are in thousands"),
+     ("Death rate per 100 000 by region\nregion,f,m\nA,12,3\nB,5,4\n", "estimates or rates"),
+     ("region;n\nA;9,1\nB;5,2\n", "is not a whole number")],
+)  # fmt: skip
+def test_numbers_of_several_scales_or_of_none_are_refused(text, why):
+    with pytest.raises(ReconError, match=why):
+        told(text, {})
+
+
+def test_a_row_of_units_stands_over_counts_and_is_no_attribute():
+    text = "Population by region and sex\nregion,Thousands,\n,Males,Females\nN,12,5\nS,3,4\n"
+    assert told(text, {}) == ["11001..12999", "4001..5999", "2001..3999", "3001..4999"]
+    assert told("Deaths per region\nregion,n,rate per 1000\nA,12,3\nB,5,4\n", {}) == ["12", "5"]
+
+
+def test_an_empty_cell_that_a_rule_is_of_hides_its_count():
+    with table_read_as(TableOptions.said(suppressed=["1..4"])):
+        first, _ = counted_table(text_sheet("region,n\nA,\nB,7\n")).lines
+    assert (first.count.low, first.count.high, first.count.mark) == (1, 4, "(empty)")
 
 
 def test_a_sheet_without_rows_is_no_table():

@@ -175,7 +175,7 @@ def count_cell(text: str, place: str, form: NumberForm, options: TableOptions, s
             if rule is None
             else CountCell(rule.low, rule.high, text or "(empty)", place)
         )
-    if text.isascii() and text.isdecimal():
+    if text.isdecimal():
         raise ReleaseError(f"the count has {len(text):,} digits: no table counts so many", place=place)
     message = (
         f"the cell '{text[:40]}' is neither a count nor a mark that is known to hide one: say what it stands for "

@@ -12,6 +12,7 @@ from recon.readers.formats.tables.dialects import Dialects, comparable
 from solvers.foundation.errors import ReleaseError
 
 FIGURES, TEXTS, NOBODY = "figures beside counts", "notes on the lines", "no counts of people"
+POWERS = {"scalar_factor", "unit_mult"}  # columns of powers of ten, or of their names
 UNREAD = (FIGURES, TEXTS, NOBODY, "no counts")  # what is set apart and says more than the counts
 
 
@@ -67,9 +68,10 @@ class ColumnRoles:
         known = self.known
         for k in [k for k in self.left if known.like("apart", "unit", self.names[k])]:
             values = set(map(comparable, self.values(k)))
-            scalar = comparable(self.names[k]) in {"scalar_factor", "unit_mult"}
-            counted = {v for v in values if v in known.words["apart"]["numbers"] or known.counts(v)}
-            if not scalar and values and not counted and not (values <= set(known.words["apart"]["thousands"])):
+            scalar = comparable(self.names[k]) in POWERS
+            numbers = known.words["apart"]["numbers"]
+            counted = {v for v in values if v in numbers or known.counts(v) or known.scale(v) > 1}
+            if not scalar and not counted:
                 if not values & {"pc", "percent", "%", "rate", *known.words["apart"]["money"]}:
                     continue  # an attribute that is called so
                 raise ReleaseError(
@@ -93,13 +95,21 @@ class ColumnRoles:
                 self.set_apart(k, f"it is {(measures - others).pop()} in every line that is left")
 
     def scale(self) -> int:
-        """Return of how many rows the numbers are, as a column of units says: 1 or 1,000."""
+        """Return of how many people one is, as columns of units say; `ReleaseError` where lines differ."""
+        out = 1
         for k, name in enumerate(self.names):
-            values = {comparable(line[k]) for line in self.cells}
-            thousands = {*self.known.words["apart"]["thousands"], "3"}
-            if self.known.like("apart", "unit", name) and values <= thousands and values:
-                return 1_000
-        return 1
+            if not self.known.like("apart", "unit", name):
+                continue
+            power = comparable(name) in POWERS
+            said = {self.cells[i][k] for i in self.kept}
+            each = {10 ** int(v) if power and re.fullmatch(r"\d", v) else self.known.scale(v) for v in said}
+            if len(each) > 1:
+                raise ReleaseError(
+                    f"'{name}' has several scales ({', '.join(sorted(said)[:3])}): keep the lines of one",
+                    place=self.sheet.place(self.body.head[-1].number, k),
+                )
+            out = max(out, *each)
+        return out
 
     def take_times(self) -> None:
         """Set a column of one time apart; `ReleaseError` where it has several: those are other people."""

@@ -88,7 +88,7 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     options = table_options() if options is None else options
     raw = raw_table(combined_first_column(sheet), options)
     current().entries(len(raw.lines), "the table", EACH)
-    scale = 1_000 if any(dialects().like("said", "thousands", line) for line in raw.title) else raw.scale
+    scale = _scale_of(raw)
     form = number_form([(line.base or line.count, line.place) for line in raw.lines])
     options = replace(options, hidden=(*options.hidden, *_ranges_of_format(raw, options)))
     _unstack(raw)
@@ -115,6 +115,16 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     some = frozenset(heeded & options.of_some().keys())
     unread = tuple((name, why) for name, why in raw.apart.items() if why in UNREAD)
     return CountedTable(tuple(raw.names), tuple(lines), kept, tuple(notes), told, some, unread)
+
+
+def _scale_of(raw: RawTable) -> int:
+    """Return of how many people one is, as the texts around a table and its columns say; `ReleaseError` for two."""
+    known = dialects()
+    said = {known.scale(line, title=True) for line in raw.said} | {known.scale(raw.count_name), raw.scale}
+    if len(said - {1}) > 1:
+        several = " and ".join(f"{one:,}s" for one in sorted(said - {1}))
+        raise ReleaseError(f"the table says that its counts are in {several}: leave one of them")
+    return max(said)
 
 
 def _unstack(raw: RawTable) -> None:

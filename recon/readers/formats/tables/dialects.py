@@ -54,6 +54,23 @@ class Dialects:
         """Return whether a column of this name holds figures that are no counts."""
         return bool(self.like("figures", "pattern", NOTE.sub("", name)))
 
+    def scale(self, text: str, title: bool = False) -> int:
+        """Return of how many people one is, where a text says so ("in thousands", "Mio. Personen"), else 1.
+
+        `title`: it may say so in digits, which elsewhere are a value ("1 000").
+        """
+        said, people = comparable(text), self.words["said"]["people"]
+        for one in self.words["scale"]:
+            unit = (
+                rf"(?:{one['words']}{'|' + one['digits'] if title else ''})(?:(?:_| (?:of |de |d'|av )?)(?:{people}))?"
+            )
+            if _pattern(
+                rf"(?:(?:.*\W)?(?:in|en|i|x|×|units? of) |(?:.*[:,;(] ?)?){unit}[]).;:]*|.*\((?:in |en |i )?{unit}\).*"
+                rf"|.*\b(?:{people}|population|numbers?|counts?|anzahl) (?:{one['words']})[.;:]*"
+            ).fullmatch(said):
+                return int(one["of"])
+        return 1
+
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:

@@ -28,6 +28,7 @@ from recon.readers.formats.tables.sections import (
     names_in_title,
     rows_with_names,
     section_columns,
+    without_units,
 )
 from solvers.foundation.errors import ReleaseError, TooLarge
 
@@ -41,20 +42,17 @@ MOST_FREE = 1.5  # combinations of labels and codes, of those that a cross table
 
 def raw_table(sheet: Sheet, options: TableOptions) -> RawTable:
     """Return the lines of a sheet. Raises `ReleaseError` naming the place of what is not understood."""
-    if not sheet.rows:
+    body = body_of(sheet, options) if sheet.rows else None
+    if body is None or not body.rows:
         raise ReleaseError("the table has no lines")
-    body = body_of(sheet, options)
-    if not body.rows:
-        raise ReleaseError("the table has no lines")
-    known = dialects()
-    body, options = (
-        _body_without_notes(body),
-        replace(options, count_columns=tuple(map(_without_note, options.count_columns))),
-    )
+    known, body = dialects(), _body_without_notes(body)
+    options = replace(options, count_columns=tuple(map(_without_note, options.count_columns)))
     sheet, body, notes = indented_columns(sheet, body, known, _shown_number)
-    margins = [cell for row in body.head for cell in row.cells if "margin of error" in comparable(cell)]
-    if margins and not options.count_columns:
-        message = f"'{margins[0]}': the numbers are estimates, no counts of people: a table of counts is needed"
+    head = [cell for row in body.head for cell in row.cells]
+    others = [cell for cell in head if "margin of error" in comparable(cell)]
+    others += [line for line in body.title if known.found("said", "rate", line) and not any(map(known.figure, head))]
+    if others and not options.count_columns:
+        message = f"'{others[0][:60]}': its numbers are estimates or rates: a table of counts of people is needed"
         raise ReleaseError(message, place=sheet.place(body.head[0].number))
     long = _count_columns(sheet, body, options, known)
     found = _long_table(sheet, body, long, options, known) if long else _pivot_table(sheet, body, options, known)
@@ -219,6 +217,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     levels: list[HeaderRow] = []
     for row in head if names_row is None else head[:-1]:
         levels.append(header_row(row, values, stubs, levels))
+    levels, scale = without_units(levels, known, place)
     columns, levels, base = _measures(values, levels, rows, apart, known)
     base = _base_in_title(sheet, body, columns, levels, known) if base is None else base
     levels = rows_with_names(levels)
@@ -244,7 +243,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
         raise ReleaseError(f"two attributes are called '{double}'", place=place)
     names, lines = _stub_roles(sheet, body, names, lines, len(stub_names), known, apart, options)
-    return RawTable(names, lines, "long" if count_name else "pivot", count_name, apart, notes=notes)
+    return RawTable(names, lines, "long" if count_name else "pivot", count_name, apart, notes=notes, scale=scale)
 
 
 def _with_names(

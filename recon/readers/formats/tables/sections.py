@@ -186,6 +186,15 @@ def header_row(row: SheetRow, values: list[int], stubs: list[int], above: Sequen
     return HeaderRow(names[0] if len(names) == 1 else row.cells[stubs[-1]] if stubs else "", labels)
 
 
+def without_units(levels: list[HeaderRow], known: Dialects, place: str) -> tuple[list[HeaderRow], int]:
+    """Return the levels without a row of units, and of how many people one is by what stands over all columns."""
+    each = {max(map(known.scale, labels)) for labels in zip(*(level.labels for level in levels), strict=True)} or {1}
+    if len(each) > 1:
+        raise ReleaseError("some columns are in thousands or the like, others are not: keep those of one", place=place)
+    units = [len(set(level.labels)) == 1 and known.scale(level.labels[0]) > 1 for level in levels]
+    return [level for level, unit in zip(levels, units, strict=True) if not unit or len(levels) == 1], each.pop()
+
+
 def rows_with_names(levels: list[HeaderRow]) -> list[HeaderRow]:
     """Return the levels; one whose single label stands over all columns is the name of the one below it."""
     out: list[HeaderRow] = []
