@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_pmml import FOREST, GOOD, LEAF, ONE, RULES
+from changed_objects import sentence_of
+from test_pmml import FOREST, GOOD, LEAF, ONE, OPERATORS, RULES
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Grid, Test
 from encoders.models.models import Tree
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import Binder, passes
 from recon.readers.formats.drafts.drafts import guess_domain
 from recon.readers.formats.pmml.document import read_pmml
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
@@ -145,6 +146,14 @@ MIXED = (  # a class is written in two ways
          "Node 1: a class stands twice, written in two ways"),
         (FOREST, [(FOREST[FOREST.index("<Segment>") : FOREST.index("</Segmentation>")], "")], "without segments is"),
         (CHAIN, [("<Segment><True/>", f"<Segment>{LEAF}")], "joined by 'modelChain' are not read"),
+        (FOREST, [("majorityVote", "sum")], "joined by 'sum' are not read: later trees are fitted on residuals"),
+        (FOREST, [(ONE, "<Scorecard/>")], "some segment holds a model that is not a tree"),
+        (GOOD, [('n" recordCount="3"', 'n" recordCount="3.5"'), ('p" recordCount="4"', 'p" recordCount="3.5"'),
+                (' recordCount="7"', "")], "recordCounts are not whole numbers: its rows were weighted"),
+        (GOOD, [('n" recordCount="3"', 'n" recordCount="-3"'), ('p" recordCount="4"', 'p" recordCount="10"'),
+                (' recordCount="7"', "")], "Node 1.ScoreDistribution: '-3' is less than 0"),
+        (GOOD, [('n" recordCount="3"', 'n" probability="0.5"'), ('p" recordCount="4"', 'p" probability="0.5"'),
+                (' recordCount="7"', "")], "have no recordCounts, or such as do not sum to their rows"),
         (GOOD, [("<True/>", "<True/><DecisionTree/>")], "Node 0 holds a model of its own, which is not read"),
     ],
 )  # fmt: skip
@@ -216,9 +225,23 @@ SHARED = '<ScoreDistribution value="n" recordCount="8"/><ScoreDistribution value
 HEADS = [("y = n", 8), ("y = p", 10)]
 ROOT = ("<True/>", "<True/>" + SHARED)
 HAS_W = ("</DataDictionary>", W)
+UNLISTED = (C[0], C[0].replace("continuous", "categorical").replace("double", "string"))
+SPLIT_BY_TWO = [
+    *HEADS, ("x <= 1 & w <= 1 & y = n", 3), ("x <= 1 & w <= 1 & y = p", 4),
+    ("x <= 1 & w > 1 (or missing) & y = n", (None, 5)), ("x <= 1 & w > 1 (or missing) & y = p", (None, 6)),
+    ("x > 1 (or missing) & x is not missing & y = n", (None, 5)),
+    ("x > 1 (or missing) & x is not missing & y = p", (None, 6)),
+]  # fmt: skip
 TWO = [("x <= 1", (3, 4)), ("not x <= 1", (5, 6))]
 BAG = [("x <= 1 & y = n", (1, None)), ("x <= 1 & y = p", (1, None)),
        ("x > 1 (or missing) & y = n", (1, None)), ("x > 1 (or missing) & y = p", (1, None))]  # fmt: skip
+MOST = [("x <= 1 & y = n", (None, 3)), ("x <= 1 & y = p", (None, 4)),
+        ("x > 1 & y = n", (None, 5)), ("x > 1 & y = p", (None, 6))]  # fmt: skip
+BOOLEAN = (C[0], C[0].replace("double", "boolean"))
+ONE_SHARE = (
+    ('<ScoreDistribution value="n" recordCount="3"/>', ""), ('<ScoreDistribution value="p" recordCount="1"/>', "")
+)  # fmt: skip
+SIZES = [("x <= 1", 4), ("", 5), ("", 0)]
 FIRED = [("x <= 1", (3, 1)), ("", (0, 5))]
 FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' for v in "abcde"))
 
@@ -245,7 +268,39 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
         (with_nodes(leaf(ordered("equal", -9, "z"), 3, 4), leaf("<True/>", 5, 6), more=[NUMBERED, derived(MINUS)]),
             "exact",
          [("z = -9", (3, 4)), ("not z = -9", (5, 6))]),
+        (with_nodes(leaf(both("or", both("or", GONE, of("a")), both("or", GONE, of("b"))), 3, 4),
+            leaf("<True/>", 5, 6), more=[C]), "exact",
+         [("x in ['a', 'b'] (or missing)", (3, 4)), ("not x in ['a', 'b'] (or missing)", (5, 6))]),
+        (with_nodes(leaf(both("and", both("or", GONE, of("a", "b")), both("or", GONE, of("b", "d"))), 3, 4),
+            leaf("<True/>", 5, 6), more=[C]), "exact",
+         [("x = b (or missing)", (3, 4)), ("not x = b (or missing)", (5, 6))]),
+        # of missing values one part is false, the other unknown: they go the default way
+        (with_nodes(leaf(both("or", both("and", THERE, of("a")), of("b")), 3, 4).replace("<Node", '<Node id="a"'),
+            leaf("<True/>", 5, 6), head=DEFAULT, more=[C, ("<Node record", '<Node defaultChild="a" record'), ROOT]),
+            "exact",
+         [*HEADS, ("x = a & y = n", (None, 3)), ("x = a & y = p", (None, 4)),
+          ("x in ['b', 'd'] (or missing) & x = b (or missing) & y = n", (None, 3)),
+          ("x in ['b', 'd'] (or missing) & x = b (or missing) & y = p", (None, 4)),
+          ("x in ['b', 'd'] (or missing) & x = d & y = n", 5), ("x in ['b', 'd'] (or missing) & x = d & y = p", 6)]),
+        *((with_nodes(leaf(ordered("equal", word), 3, 4), leaf("<True/>", 5, 6), more=[BOOLEAN]), "exact",
+           [(f"x = {word.lower() in ('true', '1')}", (3, 4)), (f"not x = {word.lower() in ('true', '1')}", (5, 6))])
+          for word in ("true", "FALSE", "1", "0")),
         # which figures they are
+        (with_nodes(leaf(LOW, 3, 4), leaf(HIGH, 5, 0).replace('<ScoreDistribution value="p" recordCount="0"/>', ""),
+            rows=12), "exact", [("x <= 1", (3, 4)), ("not x <= 1", (5, 0))]),
+        (with_nodes(chances(LOW, 0.5, 0.5, rows=0), chances(HIGH, 0.5, 0.5, rows=8), rows=8), "exact",
+         [("x <= 1", (0, 0)), ("not x <= 1", (4, 4))]),
+        (with_nodes(chances(LOW, 0.36, 0.14, 0.5, 0.0, 0.0, values="abcde", rows=10),
+                    chances(HIGH, 1.0, 0.0, 0.0, 0.0, 0.0, values="abcde", rows=5), rows=15, more=[FIVE]), "size",
+         [("x <= 1", 10), ("not x <= 1", 5)]),
+        *((with_nodes(chances(LOW, 99_999 / n, (n - 99_999) / n, rows=n), chances(HIGH, 0.0, 1.0, rows=5), rows=n + 5),
+           kind, [("x <= 1", said), ("not x <= 1", five)])
+          for n, kind, said, five in ((249_998, "exact", (99_999, 149_999), (0, 5)), (249_999, "size", 249_999, 5))),
+        (with_nodes(leaf(LOW, 3, 4), leaf("<True/>", 5, 6), rows=None, head=LAST), "exact", TWO),
+        (with_nodes(leaf(both("and", LOW, ordered("lessOrEqual", 1, "w")), 3, 4), leaf("<True/>", 5, 6), rows=None,
+                    more=[HAS_W]), "exact", SPLIT_BY_TWO),
+        (with_nodes(chances(of("a"), 0.25, 0.75), chances("<True/>", 0.5, 0.5), rows=None, more=[UNLISTED]), "ratio",
+         [("x = a", 0.25)]),
         (with_nodes(leaf(LOW, 1, 0), leaf(HIGH, 0, 1), rows=2), "exact", [("x <= 1", (1, 0)), ("not x <= 1", (0, 1))]),
         (with_nodes(chances(LOW, 3 / 7, 4 / 7, rows=7), chances(HIGH, 5 / 11, 6 / 11, rows=11)), "exact",
          [("x <= 1", (3, 4)), ("not x <= 1", (5, 6))]),
@@ -283,11 +338,7 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
           ("x in ['b', 'd'] & x = d (or missing) & y = n", 5), ("x in ['b', 'd'] & x = d (or missing) & y = p", 6)]),
         # missing values of x go where its present ones do only if w does not decide
         (with_nodes(leaf(both("and", LOW, ordered("lessOrEqual", 1, "w")), 3, 4), leaf("<True/>", 5, 6),
-                    more=[HAS_W, ROOT]), "exact",
-         [*HEADS, ("x <= 1 & w <= 1 & y = n", 3), ("x <= 1 & w <= 1 & y = p", 4),
-          ("x <= 1 & w > 1 (or missing) & y = n", (None, 5)), ("x <= 1 & w > 1 (or missing) & y = p", (None, 6)),
-          ("x > 1 (or missing) & x is not missing & y = n", (None, 5)),
-          ("x > 1 (or missing) & x is not missing & y = p", (None, 6))]),
+                    more=[HAS_W, ROOT]), "exact", SPLIT_BY_TWO),
         # what stays at an inner node is not known where a child does not say its rows
         (with_nodes("<Node>" + LOW + leaf(ordered("lessOrEqual", 1, "w"), 1, 1) + leaf(ordered("greaterThan", 1, "w"),
             2, 3)
@@ -311,7 +362,15 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
          [("x = 0.1", (3, 4)), ("not x = 0.1", "x > 1.0", (5, 6)), ("not x = 0.1", "not x > 1.0", (0, 0))]),
         # rules: who fires first; counts of a set may overlap, of one rule they may be all rows only where it is true
         (RULES, "exact", [*FIRED, ("", 0)]),
+        (changed(RULES, ('<ScoreDistribution value="p" recordCount="1"/>', "")), "exact", [*FIRED, ("", 0)]),
+        (changed(RULES, ('<ScoreDistribution value="p" recordCount="1"/>', ""),
+                 ('<Value value="n"/><Value value="p"/>', "")), "size", SIZES),
         (changed(RULES, (' recordCount="9"', "")), "exact", FIRED),
+        (changed(RULES, *ONE_SHARE, ('score="n"', 'score="n" nbCorrect="3"')), "exact", [*FIRED, ("", 0)]),
+        (changed(RULES, *ONE_SHARE, ('score="n"', 'nbCorrect="3"')), "size", SIZES),
+        (changed(RULES, *ONE_SHARE), "size", SIZES),
+        (changed(RULES, ('"3"', '"5"'), ONE_SHARE[1]), "size", SIZES),  # more of a class than rows
+        (changed(RULES, ONE_SHARE[1], ('<Value value="n"/>', '<Value value="n"/><Value value="m"/>')), "size", SIZES),
         (changed(RULES, ('"9"', '"8"')), "exact", FIRED),
     ],
 )  # fmt: skip
@@ -331,6 +390,11 @@ def test_what_a_file_says_is_read_to_the_figure(text, kind, expected):
     ],
 )
 def test_of_too_many_cases_those_without_gaps_are_followed_where_that_loses_nothing(nodes, more, why, monkeypatch):
+    rooted = changed(GOOD, ROOT).encode()
+    monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PLACES", -10)  # the three nodes of the file as they are
+    assert said(read_pmml(rooted)) == TWO
+    monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PLACES", -11)
+    assert said(read_pmml(rooted)) == [*HEADS, *MOST]
     monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PLACES", -1_000)
     with pytest.raises(Unsupported, match=why):
         read_pmml(with_nodes(*nodes, rows=None, more=more).encode())
@@ -416,15 +480,54 @@ def test_derived_fields_and_filled_gaps_are_what_the_model_sees(test, more, attr
 
 
 @pytest.mark.parametrize(
-    ("test", "values", "bound"),
-    [(ordered("equal", -8, "z"), (2, 3), Test(values=(2,))), (ordered("lessOrEqual", -9, "z"), None, Test(high=1))],
+    ("test", "how", "values", "bound"),
+    [
+        (ordered("equal", -8, "z"), "-", (2, 3), Test(values=(2,))),
+        (ordered("lessOrEqual", -9, "z"), "-", None, Test(high=1)),
+        (ordered("lessOrEqual", 11, "z"), "+", None, Test(high=1)),
+        (ordered("greaterThan", 20, "z"), "*", None, Test(low=2, low_open=True)),
+        (ordered("greaterOrEqual", 2, "z"), "/", None, Test(low=20)),
+    ],
 )
-def test_tests_on_derived_fields_are_turned_back_for_a_guessed_domain(test, values, bound):
-    draft = read_pmml(with_nodes(leaf(test, 3, 4), leaf("<True/>", 5, 6), more=[derived(MINUS)]).encode())
+def test_tests_on_derived_fields_are_turned_back_for_a_guessed_domain(test, how, values, bound):
+    made = derived(MINUS.replace('"-"', f'"{how}"'))
+    draft = read_pmml(with_nodes(leaf(test, 3, 4), leaf("<True/>", 5, 6), more=[made]).encode())
     domain = guess_domain(draft)
     assert getattr(domain.attributes[0], "values", None) == values
     (tree,) = draft.bound(Binder(draft, domain))
     assert tree.nodes[0].condition == (("x", bound),)
+
+
+@pytest.mark.parametrize(("how", "sign"), OPERATORS.items())
+def test_comparisons_of_a_field_that_is_0_or_1(how, sign):
+    domain = Domain((Categorical("x", tuple("abd")),), Categorical("y", ("n", "p")))
+    made = derived('<NormDiscrete field="x" value="a"/>')
+    for at in (-1, 0, 0.5, 1, 2):
+        text = with_nodes(leaf(ordered(how, at, "z"), 3, 4), leaf("<True/>", 5, 6), more=[C, made])
+        expected = [one for one in "abd" if eval(f"{int(one == 'a')} {sign} {at}")]
+        if expected in ([], [*"abd"]):
+            assert "has no split" in sentence_of(read_pmml, text.encode())
+            continue
+        draft = read_pmml(text.encode())
+        (((_, test),),) = (tree.nodes[0].condition for tree in draft.bound(Binder(draft, domain)))
+        assert [one for one in "abd" if passes(test, one)] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "hint"),
+    [
+        ("continuous", '<Interval leftMargin="0" rightMargin="3"/><Value value="1"/>', Grid.between("x", 0, 3)),
+        ("categorical", '<Interval leftMargin="0" rightMargin="3"/><Value value="2"/><Value value="1"/>',
+         Categorical("x", (1, 2))),
+        ("ordinal", '<Interval leftMargin="0" rightMargin="3"/><Value value="2"/><Value value="1"/>',
+         Categorical("x", (1, 2))),
+        ("continuous", '<Value value="2"/><Value value="1"/>', Categorical("x", (1, 2))),
+    ],
+)  # fmt: skip
+def test_values_that_a_field_lists_and_its_range(kind, inside, hint):
+    field = f'<DataField name="x" optype="{kind}" dataType="integer">{inside}</DataField>'
+    draft = read_pmml(changed(GOOD, ('<DataField name="x" optype="continuous" dataType="double"/>', field)).encode())
+    assert draft.hints["x"] == hint
 
 
 @pytest.mark.parametrize(
@@ -440,6 +543,20 @@ def test_intervals_with_an_open_end_bound_no_field(intervals, span):
     field = f'<DataField name="x" optype="continuous" dataType="integer">{inner}</DataField>'
     draft = read_pmml(changed(GOOD, ('<DataField name="x" optype="continuous" dataType="double"/>', field)).encode())
     assert draft.hints.get("x") == (None if span is None else Grid.between("x", *span))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "rows", "why"),
+    [
+        ([chances(LOW, 0.5, 0.5, rows=-8), chances(HIGH, 0.5, 0.5, rows=8)], None, "'-8' is less than 0"),
+        ([chances(LOW, -0.5, 1.5, rows=8), chances(HIGH, 0.5, 0.5, rows=8)], 16, "'-0.5' is less than 0"),
+        ([part.replace("<Score", "<X-") for part in (leaf(LOW, 3, 4), leaf(HIGH, 5, 6))], 18.5,
+         "its leaves have 18 rows, it has 18.5"),
+    ],
+)  # fmt: skip
+def test_rows_that_are_none_are_refused(nodes, rows, why):
+    with pytest.raises((ReleaseError, Unsupported), match=why):
+        read_pmml(with_nodes(*nodes, rows=rows).encode())
 
 
 WEIGHED = ("firstHit", "weightedSum")

@@ -529,7 +529,7 @@ NESTED = '<CompoundPredicate booleanOperator="and">' * 22 + "<True/>" + "</Compo
          '<DerivedField name="z"><Apply function="log"><FieldRef field="x"/></Apply>'
          "</DerivedField></TransformationDictionary>", None),
         (RULES, "RuleSet recordCount", "Rules recordCount", "not well-formed"),
-        (RULES, 'recordCount="9"', 'recordCount="-9"', "RuleSet.recordCount: '-9' is not a number of rows"),
+        (RULES, 'recordCount="9"', 'recordCount="-9"', "RuleSet.recordCount: '-9' is less than 0"),
         (RULES, 'recordCount="9"', 'recordCount="9.5"', "RuleSet.recordCount: '9.5' is not a number of rows"),
         (RULES, 'score="n" recordCount="4"', 'score="n" recordCount="4.5"', "rule a: '4.5' is not a number of rows"),
         (RULES, LEAF, "<False/>", "rule a: a rule that is never true has rows"),

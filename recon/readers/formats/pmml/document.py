@@ -243,7 +243,7 @@ class PmmlFile:
             if parent >= 0:
                 out[parent].children.append(at)
             if element.get("recordCount") is not None:
-                node.rows = float(number(element.get("recordCount"), f"{place}.recordCount"))
+                node.rows = _not_negative(element.get("recordCount", ""), f"{place}.recordCount")
             if any(tag(c) == "EmbeddedModel" or tag(c).endswith("Tree") for c in element):
                 raise Unsupported(f"{place} holds a model of its own, which is not read")
             node.score = element.get("score")
@@ -381,10 +381,10 @@ class PmmlFile:
             place = f"rule {element.get('id') or ''}"[:60].strip()
             node = PmmlNode(place, CompoundPredicate("and"), score=element.get("score"))
             if element.get("recordCount") is not None:
-                node.rows = float(number(element.get("recordCount"), f"{place}.recordCount"))
+                node.rows = _not_negative(element.get("recordCount", ""), f"{place}.recordCount")
             node.shares = {text: found for text, found in _shares_of(element, place).items() if found[0] is not None}
             if not node.shares and element.get("nbCorrect") is not None and node.score is not None:
-                node.shares[node.score] = (float(number(element.get("nbCorrect"), f"{place}.nbCorrect")), None)
+                node.shares[node.score] = (_not_negative(element.get("nbCorrect", ""), f"{place}.nbCorrect"), None)
             own = predicate(element, self.fields, place)
             yield _conjunction((*above, own), place), node
 
@@ -397,17 +397,25 @@ def _shares_of(element: Element, place: str) -> dict[str, tuple[float | None, fl
         told = share.get("recordCount"), share.get("probability") or share.get("confidence")
         if text in out:
             raise ReleaseError(f"the class {text[:40]!r} stands twice", place=here)
-        count, chance = (None if one is None else float(number(one, here)) for one in told)
+        count, chance = (None if one is None else _not_negative(one, here) for one in told)
         out[text] = count, chance
     return out
 
 
 def _whole_number(text: str, place: str) -> int:
     """Return a number of rows; `ReleaseError` for anything else."""
-    found = number(text, place)
-    if found < 0 or found != int(found):
+    found = _not_negative(text, place)
+    if found != int(found):
         raise ReleaseError(f"{text[:40]!r} is not a number of rows", place=place)
     return int(found)
+
+
+def _not_negative(text: str, place: str) -> float:
+    """Return a number of rows, or a sum of their weights, or a share; `ReleaseError` for what is less than 0."""
+    found = number(text, place)
+    if found < 0:
+        raise ReleaseError(f"{text[:40]!r} is less than 0", place=place)
+    return float(found)
 
 
 def _conjunction(parts: tuple[Predicate, ...], place: str) -> tuple[tuple[str, Any], ...] | None:

@@ -95,7 +95,9 @@ class DataField:
             low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
         if low >= high:
             return None
-        return Grid.between(self.name, low, high) if self.kind == "integer" else Continuous(self.name, low, high)
+        if self.kind == "integer":
+            return Grid(self.name, low, Fraction(1), int(high - low) + 1)
+        return Continuous(self.name, low, high)
 
 
 def number(text: str | None, place: str) -> int | float:
@@ -424,9 +426,8 @@ def _fused(how: str, a: Atom, b: Atom) -> Atom | None:
             return Atom(a.name, replace(y.test, missing=True), False)
         if how == "and" and x.test == Test() and not x.unknown:
             return Atom(a.name, replace(y.test, missing=False), False)
-    if a.unknown != b.unknown or a.test.bare or b.test.bare or a.test.missing or b.test.missing:
+    if a.unknown != b.unknown or a.test.values is None or b.test.values is None:
         return None
-    if a.test.values is not None and b.test.values is not None:
-        together = (*a.test.values, *b.test.values) if how == "or" else [v for v in a.test.values if v in b.test.values]
-        return Atom(a.name, Test(values=tuple(dict.fromkeys(together))), a.unknown)
-    return None
+    together = (*a.test.values, *b.test.values) if how == "or" else [v for v in a.test.values if v in b.test.values]
+    missing = (any if how == "or" else all)((a.test.missing, b.test.missing))
+    return Atom(a.name, Test(values=tuple(dict.fromkeys(together)), missing=missing), a.unknown)

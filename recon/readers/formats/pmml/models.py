@@ -74,7 +74,7 @@ class PmmlReading:
                 return "counts"
             if all(self.scaled(n) is not None for n in self.leaves):
                 return "shares of rows"
-        if not ones and all(r is not None and r >= 0 and r == round(r) for r in rows):
+        if not ones and all(r is not None and r == round(r) for r in rows):
             return "sizes"
         if self.labels and all(self.ratios(n) is not None for n in self.leaves):
             return "ratios"
@@ -90,28 +90,26 @@ class PmmlReading:
     def counts(self, node: PmmlNode) -> tuple[int, ...] | None:
         """Return a node's rows per class where they are written as such."""
         found = [node.shares.get(text, (None, None))[0] for text in self.labels]
-        if not node.shares or all(c is None for c in found):
+        if all(c is None for c in found):
             return None
         values = [c or 0.0 for c in found]
-        if any(c != round(c) or c < 0 for c in values):
+        if any(c != round(c) for c in values):
             return None
-        if node.rows is not None and abs(sum(values) - node.rows) > WHOLE_TOLERANCE:
-            return None
-        return tuple(round(c) for c in values)
+        return tuple(round(c) for c in values) if node.rows in (None, sum(values)) else None
 
     def ratios(self, node: PmmlNode) -> list[float] | None:
         """Return the shares of classes in a node, None where they do not sum to 1."""
         for at in (0, 1):
             found = [node.shares.get(text, (0.0, 0.0))[at] for text in self.labels]
             values = [x for x in found if x is not None]
-            if len(values) == len(found) and node.shares and abs(sum(values) - 1) < 1e-6 and min(values) >= 0:
+            if len(values) == len(found) and node.shares and abs(sum(values) - 1) < 1e-6:
                 return values
         return None
 
     def scaled(self, node: PmmlNode) -> tuple[int, ...] | None:
         """Return a node's rows per class where it has shares of them and its number of rows."""
         found = self.ratios(node)
-        if found is None or node.rows is None or node.rows < 0 or node.rows != round(node.rows):
+        if found is None or node.rows is None:
             return None
         values = [x * node.rows for x in found]
         error = WHOLE_TOLERANCE * (1 + node.rows)
@@ -155,7 +153,7 @@ def tree_answer(tree: PmmlReading) -> PmmlAnswer:
         if tree.how in ("ratios", "labels"):
             raise
         found, every = tree.unrolled(present=True), False
-    if len(found.grown.splits) < 2:
+    if len(found.grown.splits) == 1:
         raise Unsupported("the PMML tree has no split")
     if tree.how in ("ratios", "labels"):
         return _shares_answer(tree, found)
@@ -246,7 +244,7 @@ def _shares_answer(tree: PmmlReading, found: Unrolled) -> PmmlAnswer:
     once = {p for p in held if held.count(p) == 1} if len(held) < 2_000 else set(held) if found.single else set()
     for i, path in found.grown.paths():
         place = found.holds[i]
-        if place is None or place not in once or not path:
+        if place not in once or path is None:
             continue
         node = tree.nodes[place[1]]
         if tree.how == "ratios":
@@ -287,7 +285,7 @@ def forest_answer(trees: Sequence[PmmlReading]) -> PmmlAnswer:
             continue
         for i, path in found.grown.paths():
             place = found.holds[i]
-            if place is None or place[0] != "leaf" or not path:
+            if place is None or place[0] != "leaf" or path is None:
                 continue
             node = tree.nodes[place[1]]
             name = f"tree {t}, {node.place}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from encoders.domain.values import Test, Value, exact, is_number
+from encoders.domain.values import Test, Value, exact
 from recon.readers.formats.boosters.shared import BoosterSplit, BoosterTree, opposite
 from recon.readers.formats.pmml.fields import Atom, CompoundPredicate, Fields, Predicate
 from solvers.foundation.errors import TooLarge, Unsupported
@@ -107,7 +107,7 @@ class FieldState:
         """Return the values that it may have, None where they are not listed."""
         if self.allowed is None or self.range == ANY:
             return self.allowed
-        return frozenset(v for v in self.allowed if not is_number(v) or _value_in_range(v, self.range))
+        return frozenset(v for v in self.allowed if _value_in_range(v, self.range))
 
     def decides(self, test: Test) -> bool | None:
         """Return whether present values pass, None where some do and some may not."""
@@ -119,7 +119,7 @@ class FieldState:
             if values <= self.excluded or (left is not None and not (values & left)):
                 return False
             return True if left is not None and left <= values else None
-        if left is not None and all(is_number(v) for v in left):
+        if left is not None:  # numbers: other values are not ordered
             held = {_value_in_range(v, test) for v in left}
             return held.pop() if len(held) == 1 else None
         if _clash(self.range, test):
@@ -297,9 +297,7 @@ class Unroller:
     ) -> State | None:
         """Return the node that present and missing values of a feature both end in without another split."""
         found = self.reach(present, {**facts, name: replace(known, missing=False)})
-        if found is None or found != self.reach(unknown, {**facts, name: replace(known, known=False)}):
-            return None
-        return found
+        return found if found == self.reach(unknown, {**facts, name: replace(known, known=False)}) else None
 
     def reach(self, state: State, facts: dict[str, FieldState]) -> State | None:
         """Return the node that a state enters or stays at, None where that takes a split."""
