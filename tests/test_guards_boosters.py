@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import struct
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ from recon.readers.formats.boosters.catboost_file import (
     cbm_booster,
     json_booster,
 )
+from recon.readers.formats.boosters.catboost_model import read_catboost
 from recon.readers.formats.boosters.pickled import read as read_pickled
 from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
 from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes
@@ -48,6 +50,7 @@ LEARNER = "learner.learner_model_param"
 TREE = "learner.gradient_booster.model.trees.0"
 NODE = "tree_info.0.tree_structure"
 SPLIT = "oblivious_trees.0.splits.0"
+DATA = "model_info.params.data_processing_options"
 
 REFUSED = [
     # LightGBM's JSON
@@ -129,6 +132,15 @@ REFUSED = [
     ("cat", {SPLIT: 7}, "tree 0: a split has no type"),
     ("cat", {f"{SPLIT}.float_feature_index": 99}, "tree 0: column 99 is none of"),
     ("cat", {f"{SPLIT}.float_feature_index": GONE}, "tree 0: column None is none of"),
+    ("cat", {f"{SPLIT}.float_feature_index": 5}, "tree 0: column 5 is none of 5"),
+    ("cat", {"features_info": {}}, "tree 0: column 3 is none of 0"),
+    ("cat", {"oblivious_trees.0.leaf_weights": "xxxxxxxx"}, "oblivious_trees[0]: not 8 leaves"),
+    ("cat", {"oblivious_trees.0.leaf_values": 7}, "oblivious_trees[0]: not 8 leaves"),
+    ("cat", {"oblivious_trees.0.leaf_values.0": True}, "tree 0: 'True' is not a finite number"),
+    ("cat", {"oblivious_trees.0.leaf_weights.0": 5.5}, "tree 0 has a leaf of weight 5.5: rows were weighted"),
+    ("cat", {"oblivious_trees.0.leaf_weights.0": 1 << 53}, "has a leaf of weight 9.0072e+15: rows were weighted"),
+    ("cat", {f"{DATA}.class_weights": [1, 2]}, "the CatBoost model weighs its classes"),
+    ("cat", {f"{DATA}.auto_class_weights": "Balanced"}, "the CatBoost model weighs its classes"),
     ("cat", {"scale_and_bias": [1, ["x"]]}, "scale_and_bias: 'x' is not a finite number"),
     ("cat", {"model_info.params.task_type": "GPU"}, "were never compared with rows|GPU"),
     ("cat", {"model_info.params.loss_function.type": "Huber"}, "of CatBoost's objective 'Huber' were never compared"),
@@ -245,9 +257,13 @@ KNOWN = [(0, 0.5)]
 STUMP = {"f1": [0], "f2": [1], "f8": [0.1, 0.2], "f9": [3, 4]}  # splits, sizes, values, weights
 CORES = [
     ({"f0": 0}, "the sizes of the trees do not add up"),
+    ({"f0": 10_001, "f8": [0.1] * 20_002}, "the sizes of the trees do not add up"),
     ({"f2": [-1]}, "the sizes of the trees do not add up"),
+    ({"f2": [-1, 2]}, "the sizes of the trees do not add up"),
     ({"f2": [2]}, "the sizes of the trees do not add up"),
     ({"f1": [-1]}, "a split has a negative number"),
+    ({"f1": [0, -1], "f2": [2]}, "a split has a negative number"),
+    ({"f9": [3, float("inf")]}, "tree 0, leaf weight: 'inf' is not a finite number"),
     ({"f9": []}, "holds no leaf weights: it says nothing about numbers of rows"),
     ({"f8": [0.1]}, "1 values of 2 leaves"),
     ({"f1": [0] * 17, "f2": [17]}, "tree 0: 17 levels"),
@@ -264,6 +280,17 @@ def test_a_changed_cbm_file_is_refused_with_the_reason(changes, said):
     assert _cbm_trees(Core(**STUMP | {"f1": [5]}), KNOWN)[0].splits == (None,)  # on categories
 
 
+def test_trees_of_a_cbm_file_as_small_and_as_large_as_they_come():
+    leaf = Core(f2=[0], f8=[0.1], f9=[3])
+    assert _cbm_trees(leaf, KNOWN) == [Symmetric((), (3.0,), (0.1,))]
+    assert _cbm_trees(Core(**STUMP | {"f0": 10_000, "f8": [0.1] * 20_000}), KNOWN)[0].value == ()
+    (deepest,) = _cbm_trees(Core(f1=[0] * 16, f2=[16], f8=[0.1] * (1 << 16), f9=[1] * (1 << 16)), KNOWN)
+    one = {"splits": parsed("cat")["oblivious_trees"][0]["splits"][:1] * 16}
+    one |= {"leaf_weights": [1] * (1 << 16), "leaf_values": [0.1] * (1 << 16)}
+    read = json_booster(changed(parsed("cat"), {"oblivious_trees": [one]})).trees[0]
+    assert len(deepest.splits) == len(read.splits) == 16
+
+
 @pytest.mark.parametrize(
     ("fields", "bias"),
     [
@@ -278,7 +305,7 @@ def test_a_cbm_file_names_the_score_that_rows_start_at_or_scales_it(fields, bias
     assert _cbm_bias(Core(**fields)) == bias
 
 
-def test_links_of_a_cbm_file_that_make_no_tree():
+def test_links_of_a_cbm_file_that_make_no_tree(monkeypatch):
     figures = np.array([3.0, 4.0]), np.array([0.1, 0.2])
     leaf = 0xFFFFFFFF
     good = [[1, 2], [0, 0], [0, 0]]
@@ -289,11 +316,19 @@ def test_links_of_a_cbm_file_that_make_no_tree():
         (good[:2], leaves, "not every node has its children"),
         (good, leaves[:2], "not every node has its children"),
         ([[1, 9], *good[1:]], leaves, "the links of node 0 make no tree"),
+        ([[1, 3], *good[1:]], leaves, "the links of node 0 make no tree"),
+        ([[0, 1], *good[1:]], leaves, "the links of node 0 make no tree"),
         ([[1, 0], *good[1:]], leaves, "the links of node 0 make no tree"),
         (good, [leaf, 0, 7], "the links of node 2 make no tree"),
         ([[1, 1], *good[1:]], leaves, "some node is reached by no path or by two"),
     ):
         assert said in sentence_of(_branching, splits, [3], diffs, names, figures, 1)
+    more = [*splits, None], [4], [*good, [0, 0]], [*leaves, 1]
+    assert "some node is reached by no path" in sentence_of(_branching, *more, figures, 1)
+    monkeypatch.setattr("recon.readers.formats.boosters.catboost_file.MAX_NODES", 3)
+    assert _branching(splits, [3], good, leaves, figures, 1) == [tree]
+    monkeypatch.setattr("recon.readers.formats.boosters.catboost_file.MAX_NODES", 2)
+    assert "some node is reached by no path" in sentence_of(_branching, splits, [3], good, leaves, figures, 1)
 
 
 def test_forms_of_cbm_files_that_are_not_read():
@@ -301,8 +336,15 @@ def test_forms_of_cbm_files_that_are_not_read():
     assert "CatBoost's format 'FlabuffersModel_v2' is not read" in sentence_of(
         read_draft, data.replace(b"FlabuffersModel_v1", b"FlabuffersModel_v2"), 1 << 28
     )
-    for cut in (b"CBM1\x01\x00\x00\x00", data[:-9]):
+    for cut in (b"CBM1\x09\x00\x00\x00" + bytes(8), data[:-9], b"CBM2" + data[4:]):
         assert "is not a CatBoost model: its core is cut short" in sentence_of(cbm_booster, cut)
+    text = struct.pack("<I", 18) + b"FlabuffersModel_v1" + bytes(2)
+    table = struct.pack("<IHHHHiI", 12, 6, 8, 4, 0, 8, 4) + text  # a table of one field, a text: no core
+    assert "CatBoost's format 'FlabuffersModel_v1' is not read" in sentence_of(
+        cbm_booster, b"CBM1" + struct.pack("<I", len(table)) + table
+    )
+    for few in (0, 4, 8):
+        assert "byte 0: " in sentence_of(cbm_booster, b"CBM1" + bytes([few, 0, 0, 0]) + bytes(few))
     scores = {7: None, (1, (0.5,)): 0.5, (2, (0.5,)): None, (1, (0.5, 1.0)): None}
     for given, bias in scores.items():
         written = [given[0], list(given[1])] if isinstance(given, tuple) else given
@@ -310,6 +352,52 @@ def test_forms_of_cbm_files_that_are_not_read():
     assert json_booster(changed(parsed("cat"), {"scale_and_bias": GONE})).bias == 0
     told = {"model_info.training": {"metrics": 7}}, {"model_info.training": {"metrics": {"learn_metrics_history": [1]}}}
     assert [json_booster(changed(parsed("cat"), one)).trainings[0].trees for one in told] == [0, 1]
+
+
+def leaves_of_classes(counts, weights=(5, 9, 20, 13, 1, 4, 21, 18), **settings):
+    """Return the first tree of a model, with the values that such rows of the second class give its leaves."""
+    rows = zip(weights, counts, strict=True)
+    values = [0.5 * (k - n / 2) / (n / 4 + 3) for n, k in rows]
+    file = changed(parsed("cat"), {"oblivious_trees": lambda found: found[:1]})
+    learner = {f"model_info.params.tree_learner_options.{key}": value for key, value in settings.items()}
+    return changed(file, {"oblivious_trees.0.leaf_weights": list(weights), "oblivious_trees.0.leaf_values": values}
+                   | {"model_info.params.tree_learner_options.l2_leaf_reg": 3} | learner)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("first", "n", "proved"),
+    [
+        (0, 5, True), (5, 5, True), (-1, 5, False), (6, 5, False), (1.5, 5, False),
+        (2 + 4.9e-6, 5, True), (2 - 4.9e-6, 5, True), (2 + 5.1e-6, 5, False), (2 - 5.1e-6, 5, False),
+        (7, 100_000, True), (7, 100_001, False),
+    ],
+)  # fmt: skip
+def test_values_of_catboost_prove_classes_where_all_are_whole_numbers_of_rows(first, n, proved):
+    counts, weights = (first, 9, 20, 13, 0, 4, 21, 18), (n, 9, 20, 13, 1, 4, 21, 18)
+    (model,) = read_catboost(leaves_of_classes(counts, weights)).models
+    (tree,) = model.members()
+    found = sorted(node.support.counts or (node.support.count,) for node in tree.nodes if node.condition is None)
+    told = [(m - round(k), round(k)) if proved else (m,) for m, k in zip(weights, counts, strict=True)]
+    assert found == sorted(told)
+
+
+@pytest.mark.parametrize(
+    ("settings", "more"),
+    [
+        ({"leaf_estimation_method": "Exact"}, {}),
+        ({"leaf_estimation_iterations": 2}, {}),
+        ({"l2_leaf_reg": 0}, {}),  # never compared with rows
+        ({"l2_leaf_reg": 2e9}, {}),
+        ({"l2_leaf_reg": "3"}, {}),
+        ({}, {"model_info.params.boosting_options.learning_rate": 0}),
+        ({}, {"oblivious_trees.0.leaf_values": lambda found: found * 2}),
+        ({}, {"scale_and_bias": [2, [0]]}),
+    ],
+)
+def test_values_of_catboost_that_say_no_classes_leave_sizes(settings, more):
+    file = changed(leaves_of_classes((2, 9, 20, 13, 0, 4, 21, 18), **settings), more)
+    assert read_catboost(file).origin.counts == ("size",)
+    assert read_catboost(leaves_of_classes((2, 9, 20, 13, 0, 4, 21, 18)), (0, 1, 2)).origin.counts == ("size",)
 
 
 LEARNT = "learner.gradient_booster.model.cats"

@@ -135,7 +135,7 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> CatBoostFile:
     from recon.readers.stored.binary.flatbuffers import Buffer
 
     size = int.from_bytes(data[4:8], "little")
-    if data[:4] != MAGIC or len(data) < 8 + size or size < 8:
+    if data[:4] != MAGIC or len(data) < 8 + size:
         raise ReleaseError("is not a CatBoost model: its core is cut short")
     root = Buffer(data[8 : 8 + size], memory).root()
     version, core = root.text(0), root.inner(1)
@@ -386,7 +386,7 @@ def _called(
 ) -> tuple[tuple[str, ...], bool, list[CatBoostColumn]]:
     """Return the names of all columns in the order of the data (numbered where the file has none), and the columns."""
     places = sorted(order)
-    if len(places) < len(columns) or (places and places[0] < 0):
+    if len(places) < len(columns) or min(places, default=0) < 0:
         raise refuse("the columns are not numbered one by one", "features_info")
     # A model fitted without names calls its columns by their numbers, or not at all.
     named = not all(name in {"", str(at)} for at, (name, _) in order.items())

@@ -203,6 +203,7 @@ def _leaf_interval(
 
 LARGEST = 3.4e38  # borders beyond it tell missing values from all others
 NEAR = 1e-6  # relative: values are doubles, computed in doubles (largest error seen 6e-12)
+MOST_IN_LEAF = 100_000  # rows of which they tell one count from the next
 OBJECTIVES = frozenset(["Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll", "RMSE", "MAE", "Quantile",
                         "Poisson"])  # fmt: skip
 NOT_WEIGHTED = (
@@ -397,7 +398,7 @@ def _refuse_weights(booster: CatBoostFile) -> None:
 
 def _row_count(weight: float, t: int) -> int:
     """Return a leaf weight as a number of rows; `Unsupported` where it is none."""
-    if weight != int(weight) or weight > 1 << 53:
+    if weight != int(weight) or weight >= 1 << 53:
         raise Unsupported(f"tree {t} has a leaf of weight {weight:g}: rows were weighted, no numbers of rows are known")
     return int(weight)
 
@@ -483,7 +484,7 @@ def _nested(tree: Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree
             out.children[above] = (here, b) if side == 0 else (a, here)
         out.children.append((-1, -1))
         left, right = tree.children[node]
-        if left < 0 or split is None:
+        if left == -1 or split is None:
             out.splits.append(None)
             of_leaves[here] = rows[node]
             continue
@@ -550,7 +551,7 @@ def _first_classes(booster: CatBoostFile, classes: Sequence[Value]) -> list[int]
     found = []
     for weight, value in zip(tree.weight, tree.value, strict=True):
         k = weight * share + value / float(rate or 1) * (weight * each + float(ridge or 0))
-        if abs(k - round(k)) > NEAR * max(1.0, weight) or not 0 <= round(k) <= weight or NEAR * weight > 0.1:
+        if abs(k - round(k)) > NEAR * weight or not 0 <= round(k) <= weight or weight > MOST_IN_LEAF:
             return None
         found.append(round(k))
     if isinstance(tree, Branching):
