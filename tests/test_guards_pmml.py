@@ -217,6 +217,8 @@ SMALL, LARGE = (
     both("or", LOW, ordered("lessOrEqual", 1, "w")),
     both("or", ordered("greaterThan", 5), ordered("greaterThan", 5, "w")),
 )
+SCORED = '<Node score="n">'
+CLASSES = [f"{SCORED}{LOW}</Node>", f'<Node score="p">{ordered("greaterThan", 2)}</Node>']
 GONE, THERE = (
     '<SimplePredicate field="x" operator="isMissing"/>',
     '<SimplePredicate field="x" operator="isNotMissing"/>',
@@ -242,6 +244,9 @@ ONE_SHARE = (
     ('<ScoreDistribution value="n" recordCount="3"/>', ""), ('<ScoreDistribution value="p" recordCount="1"/>', "")
 )  # fmt: skip
 SIZES = [("x <= 1", 4), ("", 5), ("", 0)]
+HALVES = [(f'"{n}" recordCount="{k}"', f'"{n}" probability="0.5"') for n, k in ("n3", "p4", "n5", "p6")]
+LARGER = "x > 1 (or missing)"
+NUMBERS = ('<TreeModel functionName="classification"', '<TreeModel functionName="regression"')
 FIRED = [("x <= 1", (3, 1)), ("", (0, 5))]
 FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' for v in "abcde"))
 
@@ -320,6 +325,17 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
          [("x > 1 (or missing) & w > 1 (or missing) & x is not missing & w is not missing", 0.5)]),
         (with_nodes(chances(of("a"), 0.25, 0.75), chances(of("b", "d"), 0.5, 0.5), rows=None, more=[C]), "ratio",
          [("x = a", 0.25), ("x in ['b', 'd'] (or missing)", 0.5)]),
+        (with_nodes(chances(LOW, 0.25, 0.75), chances(ordered("greaterThan", 2), 0.5, 0.5), rows=None, head=LAST),
+            "ratio", [("x <= 1", 0.25), ("x > 2", 0.5)]),
+        # a class alone: the commonest of two has half of the rows at least, up to all of them
+        (with_nodes(*CLASSES, rows=None), "label", [("x <= 1", 0.75), ("x > 2", 0.75)]),
+        (with_nodes(*CLASSES, rows=None, head=LAST, more=[("<True/>", '<True/><Extension/>'), ("<Node>", SCORED)]),
+            "label", [("x <= 1", 0.75), ("x > 2", 0.75)]),
+        # two rows of the root are in no leaf
+        (with_nodes(leaf(LOW, 3, 4), leaf(ordered("greaterThan", 2), 5, 6), rows=20,
+            more=[("<True/>", "<True/>" + SHARED.replace("8", "9").replace("10", "11"))]), "exact",
+         [("y = n", 9), ("y = p", 11), ("x <= 1 & y = n", 3), ("x <= 1 & y = p", 4),
+          ("x > 2 & y = n", 5), ("x > 2 & y = p", 6)]),
         # listed numbers are told apart by ranges
         (with_nodes(leaf(both("and", of(1, 2), ordered("lessOrEqual", 2)), 3, 4), leaf("<True/>", 5, 6),
             more=[NUMBERED]),
@@ -550,13 +566,42 @@ def test_intervals_with_an_open_end_bound_no_field(intervals, span):
     [
         ([chances(LOW, 0.5, 0.5, rows=-8), chances(HIGH, 0.5, 0.5, rows=8)], None, "'-8' is less than 0"),
         ([chances(LOW, -0.5, 1.5, rows=8), chances(HIGH, 0.5, 0.5, rows=8)], 16, "'-0.5' is less than 0"),
+        ([one.replace('"p"', '"n"') for one in CLASSES], None, "neither recordCounts nor shares"),
         ([part.replace("<Score", "<X-") for part in (leaf(LOW, 3, 4), leaf(HIGH, 5, 6))], 18.5,
          "its leaves have 18 rows, it has 18.5"),
     ],
 )  # fmt: skip
 def test_rows_that_are_none_are_refused(nodes, rows, why):
     with pytest.raises((ReleaseError, Unsupported), match=why):
-        read_pmml(with_nodes(*nodes, rows=rows).encode())
+        read_pmml(changed(with_nodes(*nodes, rows=rows), ('<Value value="n"/><Value value="p"/>', "")).encode())
+
+
+@pytest.mark.parametrize(
+    ("pairs", "counts", "rows", "expected"),
+    [
+        ([NYOKA], ("distinct", "bag"), 18, [("x <= 1", (7, None)), *BAG[:2], (LARGER, (11, None)), *BAG[2:]]),
+        ([NYOKA, ('"7"', '"7.5"'), *HALVES], ("distinct", "bag"), 18, [*BAG[:2], (LARGER, (11, None)), *BAG[2:]]),
+        ([NYOKA, ('"7"', '"0"'), *((f'"{n}" recordCount="{k}"', f'"{n}" recordCount="0"') for n, k in ("n3", "p4"))],
+            ("distinct", "bag"), 18, [(LARGER, (11, None)), *BAG[2:]]),
+        ([NYOKA, (' recordCount="18"', "")], ("distinct", "bag"), 1, [("x <= 1", (7, None)), *BAG[:2],
+            (LARGER, (11, None)), *BAG[2:]]),
+        ([], ("bag",), 1, BAG),
+        ([('"3"', '"0"')], ("bag",), 1, BAG[1:]),
+        ([NUMBERS], ("bag",), 1, [("x <= 1", (1, None)), (LARGER, (1, None))]),
+        ([NUMBERS, ('"7"', '"0"')], ("bag",), 1, [(LARGER, (1, None))]),
+    ],
+)  # fmt: skip
+def test_least_numbers_of_a_forest(pairs, counts, rows, expected):
+    draft = read_pmml(changed(ALONE, *pairs).encode())
+    if NYOKA in pairs:  # numbers of 32 bits
+        expected = [(text.replace("1", "1.0"), figure) for text, figure in expected]
+    assert (draft.origin.counts, draft.rows, said(draft)) == (counts, RowCount(rows, None), expected)
+
+
+def test_only_shares_that_make_no_whole_numbers_are_said_to_be_of_weighted_rows():
+    assert read_pmml(GOOD.encode()).reader_notes == ()
+    draft = read_pmml(with_nodes(chances(LOW, 0.3, 0.7, rows=7), chances(HIGH, 0.5, 0.5, rows=11)).encode())
+    assert "the rows were weighted" in draft.reader_notes[0]
 
 
 WEIGHED = ("firstHit", "weightedSum")

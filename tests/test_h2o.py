@@ -158,6 +158,15 @@ REFUSED = (
         "t00_000.bin: is not",
     ),
     (("forest", SETTINGS, replaced(b"2: 4 d000", b"2: 5 d000")), {}, ReleaseError, "has no categories"),
+    (("forest", SETTINGS, replaced(b"2: 4 d000", b"x: 4 d000")), {}, ReleaseError, "has no categories"),
+    (("forest", SETTINGS, replaced(b"2: 4 d000", b"5: 4 d000")), {}, ReleaseError, "has no categories"),
+    (("forest", SETTINGS, replaced(b"weight\n", b"age\n")), {}, ReleaseError, "does not name 5 different columns"),
+    (
+        ("forest", SETTINGS, lambda one: one.partition(b"[columns]")[0].replace(b"n_columns = 5", b"n_columns = 0")),
+        {},
+        ReleaseError,
+        "does not name 0 different columns",
+    ),
     (("forest", SETTINGS, replaced(b"n_features = 4", b"n_features = 1")), {}, ReleaseError, "tests column"),
     *(
         (("boosted", SETTINGS, starting_from(said)), {}, ReleaseError, f"has '{said}' as init_f")
@@ -318,14 +327,22 @@ def test_a_class_without_a_tree_and_a_tree_without_a_split_say_nothing():
         read_mojo(mojo({"00_000": NO_TREE, "01_000": NO_TREE}))
 
 
+def trees_of(means):
+    return {"00_000": of_share((1, 3)), "00_001": stump((3, 3), means)}
+
+
+def said_of(draft):
+    return sorted((one.drawn, one.count or 0, one.low or 0) for one in draft.models[-1].statements)
+
+
 def test_rows_of_a_class_are_least_ones_of_drawn_rows_but_at_the_first_split():
     """A later tree's means are of residuals: its first split has rows without classes."""
-    draft = read_mojo(mojo({"00_000": of_share((1, 3)), "00_001": stump((3, 3), (0.7, -0.2))}, drawn=True))
-    trees, first, table = draft.models
+    draft = read_mojo(mojo(trees_of((0.7, -0.2)), drawn=True))
+    trees, first, _ = draft.models
     assert trees.subsample
     assert sorted([one.total for one in leaves(tree)] for tree in first.trees) == [[2, 4], [3, 3]]
-    said = sorted((one.drawn, one.count or 0, one.low or 0) for one in table.statements)
-    assert said == [(False, 1, 0), (False, 3, 0), (True, 0, 1), (True, 0, 3)]
+    assert said_of(draft) == said_of(read_mojo(mojo(trees_of((0, 0)), drawn=True)))  # as good as a third of 3 rows
+    assert said_of(draft) == [(False, 1, 0), (False, 3, 0), (True, 0, 1), (True, 0, 3)]
 
 
 def test_of_two_classes_means_are_shares_of_bernoulli_alone():
@@ -353,3 +370,38 @@ def test_splits_without_a_threshold_or_categories_and_too_many_nodes_are_refused
     monkeypatch.setattr(h2o, "MAX_NODES", 2)
     with pytest.raises(ReleaseError, match="too many nodes"):
         read_mojo(mojo({"00_000": of_share((1, 1))}))
+
+
+@pytest.mark.parametrize(
+    ("counts", "proved"), [((0, 4), True), ((2, 0), True), ((3, 1), False), ((1, 5), False), ((-1, 1), False)]
+)
+def test_a_class_has_0_to_all_rows_of_a_node(counts, proved):
+    draft = read_mojo(mojo({"00_000": of_share(counts)}))
+    assert (draft.classes is not None) == proved
+    assert [one.total for one in leaves(draft.models[0])] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("column", "way", "why"),
+    [
+        (0, 2, ""),
+        (0, 5, ""),
+        (0, 0, "missing values nowhere"),
+        (0, 6, "missing values nowhere"),
+        (1, 3, "column 1 of 1"),
+    ],
+)
+def test_columns_and_ways_of_missing_values_that_there_are(column, way, why):
+    tree, aux = of_share((1, 1))
+    file = mojo({"00_000": (tree[:1] + struct.pack("<HB", column, way) + tree[4:], aux)})
+    if not why:
+        assert read_mojo(file).models
+        return
+    with pytest.raises(ReleaseError, match=why):
+        read_mojo(file)
+
+
+def test_a_side_without_rows_is_one_and_fewer_than_none_are_not():
+    assert [one.total for one in leaves(read_mojo(mojo({"00_000": stump((0, 6), (0, 0))})).models[0])] == [0, 6]
+    with pytest.raises(ReleaseError, match="numbers of rows that are not whole"):
+        read_mojo(mojo({"00_000": stump((-1, 6), (0, 0))}))

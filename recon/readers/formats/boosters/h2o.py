@@ -256,7 +256,7 @@ class MojoTree:
         """
         out, held = list(told), self._own(told)
         for i, (left, right) in enumerate(self.grown.children):
-            if left < 0:
+            if left == -1:
                 continue
             top = drawn and not i
             for one, other in ((left, right), (right, left)):

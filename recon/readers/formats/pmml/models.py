@@ -5,6 +5,7 @@ Source: Data Mining Group, PMML 4.4, "Tree Model" (recordCount, ScoreDistributio
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -240,8 +241,7 @@ def _class_figure(tree: PmmlReading, path: Condition, k: int, rows: int, name: s
 def _shares_answer(tree: PmmlReading, found: Unrolled) -> PmmlAnswer:
     """Return the shares (or the commonest class) of every leaf at one place, as means of its classes."""
     figures: list[PublishedFigure] = []
-    held = [p for p in found.holds.values() if p is not None]
-    once = {p for p in held if held.count(p) == 1} if len(held) < 2_000 else set(held) if found.single else set()
+    once = {place for place, n in Counter(found.holds.values()).items() if n == 1 and place is not None}
     for i, path in found.grown.paths():
         place = found.holds[i]
         if place not in once or path is None:
@@ -252,8 +252,8 @@ def _shares_answer(tree: PmmlReading, found: Unrolled) -> PmmlAnswer:
             for value, share in list(zip(tree.classes, ratios or (), strict=False))[: max(1, len(tree.classes) - 1)]:
                 statistic = Statistic("mean", f"{tree.label}={value}", share, 1e-9)
                 figures.append(PublishedFigure(path, statistic=statistic, name=node.place))
-        elif node.score is not None and node.score in tree.labels and place[0] == "leaf":
-            value = dict(tree.labels)[node.score]
+        elif place[0] == "leaf":
+            value = dict(tree.labels)[str(node.score)]
             low = Fraction(1, len(tree.classes))
             middle, wide = float((1 + low) / 2), float((1 - low) / 2) + 1e-9
             statistic = Statistic("mean", f"{tree.label}={value}", middle, wide)
