@@ -39,8 +39,12 @@ from recon.readers.formats.sklearn.trees.arrays import (
     TreeArrays,
     _class_totals,
     _integer_counts,
+    _rarer_class,
     _unique_draws,
+    even,
     impurities,
+    row_counts,
+    weighting_of,
 )
 from recon.readers.formats.sklearn.trees.settings import Root, _sizes, tree_settings
 from recon.readers.formats.sklearn.trees.survival import node_curve
@@ -231,10 +235,82 @@ def test_numbers_are_counts_up_to_rounding(most, off, whole):
     assert found.tolist() == [[0, most], [3, most - 1]] if whole else found is None
 
 
+@pytest.mark.parametrize(("off", "plain"), [(0.9e-9, True), (-1.1e-9, False), (1.0, False)])
+def test_rows_weigh_1_up_to_rounding(off, plain):
+    assert comb([(2, 2 + 2 * off), (3, 3.0)]).unweighted == plain
+
+
+@pytest.mark.parametrize(
+    ("rows", "classes"),
+    [(3, -1), (4, -1), (5, (2, 3)), (7, (6, 1))],  # no class has rows below 0, none without rows weighs anything
+)
+@pytest.mark.parametrize("absent", [0, 1])
+def test_weights_that_balance_classes_are_above_0(rows, classes, absent):
+    mass = np.array([[6.0, 6.0, 0.0], [4.0, 2.0, 0.0], [2.0, 4.0, 0.0]])[:, : 2 + absent]
+    arrays = replace(comb([(rows, 6.0), (12 - rows, 6.0)]), value=mass)
+    found = row_counts(arrays, "gini", None, "balanced")
+    assert found.classes[1].tolist()[:2] == ([-1, -1] if classes == -1 else list(classes))
+    assert ("class_weight" in found.note) == (classes == -1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "found", "alike"),
+    [
+        (None, None, True),
+        ("balanced", "balanced", False),
+        ({}, (1.0, 1.0), True),
+        ({1: 2}, (1.0, 2.0), False),
+        ({0: 0}, "unknown", False),
+        ({0: -1}, "unknown", False),
+        ({0: "x"}, "unknown", False),
+        ([{0: 1}], "unknown", False),
+    ],
+)
+def test_weights_of_classes_as_they_are_declared(setting, found, alike):
+    assert weighting_of(setting, (0, 1)) == found
+    assert even(found) == alike
+
+
+@pytest.mark.parametrize(
+    ("rows", "off", "found"),
+    [(1_000, 0.9e-9, 300), (1_000, 1.1e-9, None), (10_000, 0.9e-10, 3_000), (10_000, 1.1e-10, None)],
+)
+def test_the_rarer_class_has_whole_rows_up_to_rounding(rows, off, found):
+    rare = _rarer_class(np.array([rows, 10]), np.array([2 * 0.3 * 0.7 + off, 0.5]), "gini")
+    assert rare is None if found is None else rare.tolist() == [found, 5]
+
+
+def test_leaves_held_to_signs_whose_classes_nothing_tells_have_sizes():
+    """Two leaves of four rows, one of three in one class: which of them is not told by values that are neither's."""
+    arrays = comb([(4, 4.0), (4, 4.0)])
+    for stored, first, said in ((0.5, -1, ", except in 2 leaves"), (0.25, 1, ", exactly")):
+        shares = np.array([0.5, stored, 1 - stored])
+        one = replace(arrays, impurity=np.array([0.5, 0.375, 0.375]), value=np.stack([shares, 1 - shares], axis=1))
+        found = row_counts(one, "gini", np.array([0]), None)
+        assert found.classes[1, 0] == first
+        assert found.note.endswith(said)
+
+
+@pytest.mark.slow
+def test_classes_of_trees_held_to_signs_are_those_of_the_rows():
+    told = 0
+    for seed in range(60):
+        draw = np.random.default_rng(seed)
+        x, y = draw.integers(0, 6, (40, 3)).astype(float), (draw.random(40) < draw.random()).astype(int)
+        kind, criterion = (DecisionTreeClassifier, ExtraTreeClassifier)[seed % 2], ("gini", "entropy")[seed // 2 % 2]
+        fit = kind(criterion=criterion, monotonic_cst=draw.integers(-1, 2, 3), max_depth=5, random_state=0).fit(x, y)
+        tree = draft_of_object(root_of(fit), "pickle").trees[0]
+        path = fit.decision_path(x).toarray().astype(bool)
+        for node in np.flatnonzero(tree.arrays.leaf & (tree.counts.classes >= 0).all(axis=1)):
+            assert tree.counts.classes[node].tolist() == [(y[path[:, node]] == v).sum() for v in fit.classes_]
+            told += 1
+    assert told > 300
+
+
 def test_shares_that_are_of_no_few_rows_have_no_counts():
     shares = 1.0, 1 / 4, 500_001 / 999_979, 968_734 / 999_983  # of 4 * 999,979 * 999,983 rows at least
     mass = np.array([[share, 0.0] for share in shares])
-    assert _class_totals(mass) is None
+    assert _class_totals(np.array([[1.0, 0.0], [5e-7, 0.0]])) is None
     assert _unique_draws(None, mass, 10, "balanced") is None
     assert _class_totals(np.array([[1.0, 0.0], [0.75, 0.0], [0.25, 0.0]])) == [4, 0]
 

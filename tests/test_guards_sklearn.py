@@ -196,6 +196,7 @@ REFUSED = [
         "has node fields that are not numbers",
     ),
     ("tree", field("left_child", 0, 99), "node 0 has the left_child 99 of"),
+    ("tree", field("left_child", 0, 0), "node 0 has the left_child 0 of"),
     ("tree", field("right_child", 0, 0), "node 0 has the right_child 0 of"),
     ("tree", field("right_child", 0, 1), "node 1 is the child of 2 nodes"),
     ("tree", field("feature", 0, 2), "node 0 tests feature 2 of 2"),

@@ -265,7 +265,7 @@ def _first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | 
     prior = init.get("class_prior_") if isinstance(init, Thing) and init.class_name == "DummyClassifier" else None
     if not isinstance(prior, np.ndarray) or len(prior) != 2 or thing.get("loss") not in ("log_loss", "deviance"):
         return None
-    if not np.allclose(tree.rows, tree.weighted, rtol=1e-9, atol=0):
+    if not tree.unweighted:
         return None
     return _solved_leaves(tree, float(prior[1]), 1.0, 0.0, DOUBLE)
 

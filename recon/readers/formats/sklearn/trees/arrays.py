@@ -100,6 +100,11 @@ class TreeArrays:
         """Return which nodes are leaves."""
         return self.left < 0
 
+    @property
+    def unweighted(self) -> bool:
+        """Return whether every row weighs 1, up to rounding."""
+        return bool(np.allclose(self.rows, self.weighted, rtol=1e-9, atol=0))
+
     def check(self, features: int, place: str) -> None:
         """Raise `ReleaseError` unless the links make one tree, features are in range and figures are numbers."""
         inner, n = ~self.leaf, len(self.left)
@@ -266,9 +271,8 @@ def row_counts(
 ) -> NodeCounts:
     """Return the training rows per class of a tree that saw every row once."""
     k = tree.value.shape[1]
-    equal = bool(np.allclose(tree.rows, tree.weighted, rtol=1e-9, atol=0))
     if monotonic is not None:
-        if not equal or not even(weighting):
+        if not tree.unweighted or not even(weighting):
             return only_sizes(tree.rows, k, "monotonic constraints clip the stored values, and rows were weighted")
         return _monotonic_counts(tree, str(criterion), monotonic)
     mass = masses(tree)
@@ -304,11 +308,11 @@ def class_weights(tree: TreeArrays, mass: NDArray[np.float64], weighting: Weight
         return np.array(weighting)
     if weighting is None:
         # Any other constant may be an average of different weights in few nodes.
-        return np.ones(mass.shape[1]) if np.allclose(tree.rows, tree.weighted, rtol=1e-9, atol=0) else None
+        return np.ones(mass.shape[1]) if tree.unweighted else None
     if weighting != "balanced":
         return None
     found, _, rank, _ = np.linalg.lstsq(mass[:, used], tree.rows.astype(float), rcond=1e-10)
-    if rank < used.sum() or (found <= 0).any():
+    if rank < used.sum() or (found * mass[0, used] < 0.5).any():  # what weighs anything has a row
         return None
     out = np.ones(mass.shape[1])
     out[used] = 1 / found
@@ -417,7 +421,7 @@ def _class_totals(mass: NDArray[np.float64]) -> list[int] | None:
         while len(wrong := np.flatnonzero(np.abs(shares * total - np.rint(shares * total)) > 1e-7 * max(1, total))):
             share = float(shares[wrong[0]])
             total = math.lcm(total, Fraction(share).limit_denominator(1_000_000).denominator)
-            if total > 1 << 40 or abs(share * total - round(share * total)) > 1e-7 * total:
+            if abs(share * total - round(share * total)) > 1e-7 * total:
                 return None
         out.append(total)
     return out
@@ -442,7 +446,7 @@ def _monotonic_counts(tree: TreeArrays, criterion: str, monotonic: NDArray[np.in
     stack = [(0, -math.inf, math.inf)]
     while stack:
         node, minimum, maximum = stack.pop()
-        if tree.left[node] < 0 or first[node] < 0:
+        if tree.left[node] < 0:
             continue
         pair = int(tree.left[node]), int(tree.right[node])
         sign = int(signs[tree.feature[node]])

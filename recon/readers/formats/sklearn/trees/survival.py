@@ -150,7 +150,7 @@ def read(thing: Thing, form: str) -> Draft:
         values = one.get("tree_").get("values")
         if values.shape[1:] != (len(times), 2):
             why = LOW_MEMORY
-        elif not np.allclose(counted.arrays.rows, counted.arrays.weighted) and not draft.resampled:
+        elif not counted.arrays.unweighted and not draft.resampled:
             why = "rows were weighted"
         else:
             at = np.flatnonzero(counted.arrays.leaf | (len(draft.trees) == 1)).tolist()

@@ -85,7 +85,7 @@ def _read_tree(thing: Thing, form: str) -> Draft:
     misplaced = misplacing(thing, tree)
     n, learner = int(tree.arrays.rows[0]), tree_settings(thing, tree.arrays)
     kinds: tuple[CountKind, ...] = ("exact",) if bag is None else ("bag", "distinct")
-    plain = tree.counts.whole or bool(np.allclose(tree.arrays.rows, tree.arrays.weighted, rtol=1e-9, atol=0))
+    plain = tree.counts.whole or tree.arrays.unweighted
     notes = (REPEATED,) if bag is not None else () if plain else (NO_MEMBER,)
     origin = provenance(thing, form, [tree.counts], kinds, notes, learner if bag is None else None)
     return TreesDraft(
@@ -329,7 +329,7 @@ def _regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> D
     if arrays.value.shape[1] != 1:
         raise ReleaseError("has several values per node", place="tree_")
     arrays.agree("tree_")
-    plain = bool(np.allclose(arrays.rows, arrays.weighted, rtol=1e-9, atol=0))
+    plain = arrays.unweighted
     squared = thing.get("criterion") in {"squared_error", "mse", "friedman_mse"} and constrained(thing) is None
     sizes = only_sizes(arrays.rows, 1, "") if plain else drawn_sizes(arrays)
     bag, n = sizes.drawn is not None, int(arrays.rows[0])
