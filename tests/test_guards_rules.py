@@ -79,6 +79,7 @@ def of_kind(parts):
 
 
 STATE = bayesian()
+RULES = len(STATE["theta"])
 CASES = [
     # CORELS
     (saved, SAVED, "f", [], "features: names no features, or one twice"),
@@ -114,6 +115,7 @@ CASES = [
     (greedy, STEPS, "0.val_right", 1.5, r"rules_\[0\].val_right: holds 1.5, which is not a share of 2 rows"),
     (greedy, STEPS, "0.val", 0.25, r"rules_\[0\].val: leaves 1 rows of class 1, the rules after it hold 2"),
     (frugal, STEPS, "0.val_right", 0.5, r"rules_\[0\]: decides for neither class"),
+    (frugal, STEPS, "0.val_right", [1], r"rules_\[0\]: decides for neither class"),
     (frugal, STEPS, "0.val_right", "1", r"rules_\[0\]: decides for neither class"),
     (of_bayes, STATE, "alpha", [1.0], "alpha: holds no two pseudocounts"),
     (of_bayes, STATE, "alpha", [1.0, 0.0], "alpha: holds pseudocounts that are not positive"),
@@ -122,6 +124,15 @@ CASES = [
     (of_bayes, STATE, "ci_theta.0", (0.6, 0.5), r"theta\[0\]: holds no posterior mean with an interval around it"),
     (of_bayes, STATE, "theta.0", 1.0, r"theta\[0\]: holds no posterior mean with an interval around it"),
     (of_bayes, STATE, "d_star.0", True, r"d_star\[0\]: names an itemset that is not there"),
+    (of_bayes, STATE, "alpha", [1.0, 1e17], "alpha: holds pseudocounts that are not positive"),
+    (of_bayes, STATE, "ci_theta.0", (0.1, 0.2, 0.3), r"ci_theta\[0\]: holds no interval"),
+    (of_bayes, STATE, "theta.0", 0.0, r"theta\[0\]: holds no posterior mean with an interval around it"),
+    (of_bayes, STATE, "d_star.0", 1.0, r"d_star\[0\]: names an itemset that is not there"),
+    (of_bayes, STATE, "d_star.0", len(STATE["itemsets"]), r"d_star\[0\]: names an itemset that is not there"),
+    (of_bayes, STATE, f"itemsets.{STATE['d_star'][0]}", 5, r"itemsets\[\d+\]: is not a set of columns"),
+    (of_bayes, STATE, f"itemsets.{STATE['d_star'][0]}", ([],), r"itemsets\[\d+\]: is not a set of columns"),
+    (of_bayes, STATE, f"itemsets.{STATE['d_star'][0]}", (*STATE["itemsets"][STATE["d_star"][0]], "nobody"),
+     r"itemsets\[\d+\]: is not a set of columns"),
     (of_bayes, STATE, "d_star.0", 999, r"d_star\[0\]: names an itemset that is not there"),
     (of_bayes, STATE, "d_star.0", 0, r"d_star\[0\]: takes all rows, and rules follow"),
     (of_bayes, STATE, "d_star", [i for i in STATE["d_star"] if i], "d_star: has no default rule"),
@@ -137,9 +148,15 @@ CASES = [
     (grown, GROWN, "feat", 100_000, "tree_ node 0: tests feature 100000"),
     (grown, GROWN, "left.value", 7, "tree_ node 1: predicts 7, which is not a class"),
     (grown, GROWN, "left.value", None, "tree_ node 1: predicts None, which is not a class"),
+    (grown, GROWN, "left.value", np.array([0, 1]), "tree_ node 1: predicts a ndarray, which is not a class"),
+    (grown, GROWN, "left.error", "2", "tree_ node 1.error: holds '2', which is not a number of rows"),
     (grown, GROWN, "left.error", -1, "tree_ node 1.error: holds -1, which is not a number of rows"),
     # FIGS
     (figs, {}, "trees_", [SOME], r"trees_\[0\]: is not a node of a tree"),
+    (figs, {}, "trees_", [5], r"trees_\[0\]: is not a node of a tree"),
+    (figs, {}, "left", None, r"trees_\[0\] node 1: is not a node of a tree"),
+    (figs, {}, "right", None, r"trees_\[0\] node 2: is not a node of a tree"),
+    (figs, {}, "value_sklearn", np.array(["4", "4"]), "value_sklearn: holds no rows per class"),
     (figs, {}, "left", SOME, r"trees_\[0\] node 1: is not a node of a tree"),
     (figs, {}, "feature", 1, r"trees_\[0\].feature: names feature 1 of 1"),
     (figs, {}, "value_sklearn", [4, 4], "value_sklearn: holds no rows per class"),
@@ -188,16 +205,18 @@ def test_as_they_stand_the_objects_are_read():
     [
         (corels_saved, "MAX_LITERALS", 2, saved, SAVED, "rules: holds more than 2 antecedents"),
         (plain_values, "MAX_PARTS", 2, saved, SAVED, "rules: holds 3 rules, more than 2"),
-        (imodels_lists, "MAX_RULES", 1, of_bayes, STATE, r"the list has \d rules, more than 1"),
-        (dl85, "MAX_PARTS", 3, grown, GROWN, "tree_: has more than 3 nodes"),
-        (dl85, "MAX_TESTS", 3, grown, GROWN, "tree_: has more than 3 tests on its paths"),
+        (imodels_lists, "MAX_RULES", RULES - 1, of_bayes, STATE, f"the list has {RULES} rules, more than {RULES - 1}"),
+        (dl85, "MAX_PARTS", 4, grown, GROWN, "tree_: has more than 4 nodes"),
+        (dl85, "MAX_TESTS", 4, grown, GROWN, "tree_: has more than 4 tests on its paths"),
         (imodels_figs, "MAX_PARTS", 2, figs, {}, r"trees_\[0\]: has more than 2 nodes"),
     ],
 )
-def test_objects_beyond_a_limit_are_refused(module, limit, most, read, good, said, monkeypatch):
+def test_objects_beyond_a_limit_are_refused_and_none_at_it(module, limit, most, read, good, said, monkeypatch):
     monkeypatch.setattr(module, limit, most)
     with pytest.raises(ReconError, match=said):
         read(good)
+    monkeypatch.setattr(module, limit, most + 1)
+    assert read(good).origin
 
 
 def test_what_a_list_of_corels_says_of_rows_that_are_no_box_is_nothing():
@@ -226,6 +245,17 @@ def test_what_leaves_of_dl85_do_not_say_is_left_out():
     assert len([name for name in figures(rounded) if name.startswith("errors of")]) == 2
 
 
+@pytest.mark.parametrize(
+    ("error", "rows"),
+    [(3, 3), (3.0, 3), (99_999.0, 99_999), (100_000.0, None), (100_000, 100_000), (1_234_567, 1_234_567), (2.5, None),
+     (float("nan"), None), (float("inf"), None), (0, 0), (0.0, 0)],
+)  # fmt: skip
+def test_errors_of_dl85_are_rows_where_all_their_digits_are_there(error, rows):
+    found = grown(with_other(GROWN, "left.error", error)).models[0].statements
+    assert [f.count for f in found if f.name == "errors of leaf 1"] == ([] if rows is None else [rows])
+
+
+ONE = {"feat": 0, "left": {"value": 1, "error": 1}, "right": {"value": 0, "error": 0}, "proba": [0.0, 1.0]}
 ROOT = {"feat": 0, "left": LEAF, "right": {"value": 0, "error": 1}, "proba": [0.25, 0.75]}
 
 
@@ -239,6 +269,16 @@ ROOT = {"feat": 0, "left": LEAF, "right": {"value": 0, "error": 1}, "proba": [0.
         (ROOT, 0.9999999, None),
         (ROOT, 0.999999, None),
         (ROOT, 0.99, [75, 225]),
+        (ROOT, float("nan"), None),
+        (ROOT, float("inf"), None),
+        (ROOT | {"proba": [0.0, 1.0]}, 0.0, None),
+        (ROOT | {"proba": [0.0, 1.0]}, -0.5, None),
+        (ROOT | {"proba": [1.0, "x"]}, 0.9925, None),
+        (ONE, 0.875, [0, 8]),
+        (ONE, 0.874999, [0, 8]),  # 1 in 8 is at the end of what is left
+        (ONE, 0.998999, None),  # 999 rows, or 1,000 at the end
+        (ONE | {"proba": [1 / 3, 2 / 3]}, 0.875, None),  # no multiple of three
+        (ONE | {"proba": [1.0, 0.0]}, 0.875, [8, 0]),
         (ROOT | {"proba": [1.0]}, 0.9925, None),
         (ROOT | {"proba": [0.25, 0.5]}, 0.9925, None),
         (ROOT | {"proba": [0.25, "x"]}, 0.9925, None),
@@ -277,9 +317,27 @@ def test_rows_that_figs_stores_count_only_where_they_fit():
 
     assert counts(labels, inside) == [(2, 2), (2, 2)]
     stored = [(3, 1), (1, 3)]
-    for y in (labels * 2, labels[:, :1], labels.astype(str), labels.tolist(), np.ones((8, 2)), labels[:, 0]):
+    wide, below, twice = np.eye(3, dtype=int)[[0, 1] * 4], labels.copy(), labels.copy()
+    below[0], twice[0] = (2, -1), (1, 1)
+    for y in (
+        wide,
+        below,
+        twice,
+        labels * 2,
+        labels[:, :1],
+        labels.astype(str),
+        labels.tolist(),
+        np.ones((8, 2)),
+        labels[:, 0],
+    ):
         assert counts(y, inside) == stored
-    for last in (inside[2].astype(int), inside[2][:4], inside[2].tolist(), np.ones(8, bool)):
+    for last in (
+        inside[2].astype(int),
+        inside[2][:4],
+        np.append(inside[2], False),
+        inside[2].tolist(),
+        np.ones(8, bool),
+    ):
         assert counts(labels, [*inside[:2], last]) == stored
 
 

@@ -431,9 +431,14 @@ def figs_thing(values, sizes, class_weight=None):
 def test_figs_with_weighted_rows_gives_sizes_only():
     plain = figs_thing([[4, 4], [3, 1], [1, 3]], [8, 4, 4])
     assert leaves(imodels_figs.read(plain, "pickle").models[0]) == [[3, 1], [1, 3]]
+    pure = figs_thing([[4, 4], [4, 0], [0, 4]], [8, 4, 4])
+    assert leaves(imodels_figs.read(pure, "pickle").models[0]) == [[4, 0], [0, 4]]
     for weighted in (
         figs_thing([[4, 4], [3.2, 0.8], [0.8, 3.2]], [8, 4, 4]),
         figs_thing([[4, 4], [4, 1], [0, 3]], [8, 4, 4]),
+        figs_thing([[4, 4], [2.7, 0.7], [1, 3]], [8, 4, 4]),
+        figs_thing([[4, 4], [3, 1.3], [1, 3]], [8, 4, 4]),
+        figs_thing([[4, 4], [-1, 5], [1, 3]], [8, 4, 4]),
         figs_thing([[4, 4], [3, 1], [1, 3]], [8, 4, 4], class_weight="balanced"),  # whole by chance
     ):
         draft = imodels_figs.read(weighted, "pickle")
@@ -524,7 +529,11 @@ def test_a_list_fitted_without_regularisation_says_nothing_and_points_to_countin
     ("rule", "word"),
     [
         ({"antecedents": [3], "prediction": True}, "none of the 2"),
+        ({"antecedents": [-3], "prediction": True}, "none of the 2"),
+        ({"antecedents": [1.0], "prediction": True}, "none of the 2"),
+        ({"antecedents": [True], "prediction": True}, "none of the 2"),
         ({"antecedents": [1, -1], "prediction": True}, "opposite"),
+        ({"antecedents": [1], "prediction": [1]}, "neither 0 nor 1"),
         ({"antecedents": [0], "prediction": True}, "only the last"),
         ({"antecedents": [], "prediction": True}, "only the last"),
         ({"antecedents": [1], "prediction": 2}, "neither 0 nor 1"),

@@ -64,6 +64,9 @@ REFUSED = {
         "Counts in thousands\nregion,n\nA,1.2345\nB,2.1\n", {}, "is not a whole number",
     ),
     "two manners": ("region;n\nA;1.234\nB;2,345\n", {}, "manner of two languages"),
+    "a sum of all others, beside two that are alike": (
+        "sex,region,n\nf,A,1\nf,B,2\nf,X,3\nm,A,1\nm,B,1\nm,X,2\nd,A,5\nd,X,5\n", {}, "'X' is the sum",
+    ),
     "a sum of all others": (
         "sex,region,n\nf,A,10\nf,B,20\nf,X,30\nm,A,5\nm,B,*\nm,X,5\n", {}, "'X' is the sum of the other values",
     ),
@@ -107,6 +110,9 @@ READ = {
         ["1..4", "1", "1..", "2", "3", "5", "1..4", "4", "6.."],
     ),
     "at least twelve": ("region,n\nA,12+\nB,3\n", {}, ["12..", "3"]),
+    "estimates that somebody calls counts": (
+        "region,estimate,margin of error\nA,5,1\nB,7,2\n", {"count_column": ["estimate"]}, ["5", "7"],
+    ),
     "a unit of people": ("region,unit,n\nA,north,3\nA,south,4\n", {}, ["3", "4"]),
     "a status that is what people are": ("status,n\nmarried,3\nsingle,4\n", {}, ["3", "4"]),
     "before and after, by region": ("region,period,n\nA,before,3\nA,after,4\n", {}, ["3", "4"]),
@@ -212,10 +218,26 @@ def test_a_row_of_units_stands_over_counts_and_is_no_attribute():
     assert told("Deaths per region\nregion,n,rate per 1000\nA,12,3\nB,5,4\n", {}) == ["12", "5"]
 
 
+ATTRIBUTES = {  # tables, and the columns that are attributes of people
+    "region,why,n\nA,,5\nB,c,\nC,,4\n": ("region",), "region,why,n\nA,,5\nB,c,4\nC,c,\n": ("region", "why"),
+    "region,blank,n\nA,,5\nB,,\n": ("region", "blank"), "status,n\nmarried,3\n": ("status",),
+    "region,status,n\nA,married,3\nA,single,4\n": ("region", "status"), "region,status,n\nA,,3\nB,c,\n": ("region",),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ATTRIBUTES)
+def test_what_says_why_a_count_is_not_there_is_no_attribute(text):
+    assert counted_table(text_sheet(text)).names == ATTRIBUTES[text]
+
+
 def test_an_empty_cell_that_a_rule_is_of_hides_its_count():
     with table_read_as(TableOptions.said(suppressed=["1..4"])):
         first, _ = counted_table(text_sheet("region,n\nA,\nB,7\n")).lines
     assert (first.count.low, first.count.high, first.count.mark) == (1, 4, "(empty)")
+    for rule, said in (("x=3..", "3 to any number"), ("x=0..", "any number"), ("x=1..4", "1 to 4")):
+        with table_read_as(TableOptions.said(suppressed=[rule])):
+            understood = counted_table(text_sheet("region,n\nA,x\nB,7\n")).understood
+        assert any(line.startswith(f"'x' hides 1 count: {said}") for line in understood)
 
 
 def test_a_sheet_without_rows_is_no_table():
@@ -225,12 +247,30 @@ def test_a_sheet_without_rows_is_no_table():
 
 @pytest.mark.parametrize(
     ("form", "text", "lowest"),
-    [("h.hrc", "A\n\n@A1\n@A2\nB\n", ("A1", "A2", "B")), ("h.csv", "code,parent\nA1,A\nA2,A\nB\n", ("A1", "A2", "B"))],
+    [
+        ("h.hrc", "A\n\n@A1\n@A2\nB\n", ("A1", "A2", "B")),
+        ("h.csv", "code,parent\nA1,A\nA2,A\nB\n", ("A1", "A2", "B")),
+        ("h.csv", "code,parent\nA1,A\nA2,A\nA,\nB,\n", ("A1", "A2", "B")),
+    ],
 )
 def test_blank_lines_and_short_ones_of_a_hierarchy_say_nothing(tmp_path, form, text, lowest):
     (tmp_path / form).write_text(text)
     trees, _ = hierarchies.hierarchies_of([f"c={tmp_path / form}"], ["c"], {"c": ["A"]}, frozenset())
     assert trees["c"].column(["A"], frozenset())[1].values == lowest
+    assert set(trees["c"].parents) == {"A", *lowest}
+
+
+@pytest.mark.parametrize("text", ["code,parent\n", "", "A\nB\n"])
+def test_a_file_without_codes_and_parents_is_no_hierarchy(tmp_path, text):
+    (tmp_path / "h.csv").write_text(text)
+    with pytest.raises(ReconError, match="is no hierarchy: columns of a code and of what it lies in are needed"):
+        hierarchies.hierarchies_of([f"c={tmp_path / 'h.csv'}"], ["c"], {"c": ["A"]}, frozenset())
+
+
+def test_lines_of_all_say_nothing_of_parents():
+    columns = {"d": ["D1", "D1", "total", "D2"], "r": ["total", "N", "N", "S"]}
+    _, (found,) = hierarchies.hierarchies_of(["d=r"], ["d", "r"], columns, frozenset({"total"}))
+    assert found.parents == {"D1": "N", "D2": "S"}
 
 
 def test_a_file_of_a_hierarchy_may_not_be_of_any_size(tmp_path, monkeypatch):
@@ -238,6 +278,8 @@ def test_a_file_of_a_hierarchy_may_not_be_of_any_size(tmp_path, monkeypatch):
     (tmp_path / "h.hrc").write_text("A\nB\n")
     with pytest.raises(ReconError, match="has 4 bytes"):
         hierarchies.read_text_file(str(tmp_path / "h.hrc"))
+    monkeypatch.setattr(hierarchies, "LONGEST", 4)
+    assert hierarchies.read_text_file(str(tmp_path / "h.hrc")) == "A\nB\n"
 
 
 RDA = '<SEPARATOR> ";"\na\n  <RECODEABLE>\nb\n  <RECODEABLE>\nv\n  <NUMERIC>\nn\n  <FREQUENCY>\nm\n  <MAXSCORE>\n'

@@ -658,6 +658,12 @@ def test_what_is_set_apart_and_says_more_than_counts_is_not_used(name):
 STACKED = {
     "of two attributes": ("variable,level,n\nsex,F,40\nsex,M,61\nsmoker,yes,20\nsmoker,no,81\n", ("sex", "smoker"),
                           {("F", ""): 40, ("M", ""): 61, ("", "yes"): 20, ("", "no"): 81}),
+    "of two attributes, under the values of a third": (
+        "Persons by smoking\nvariable,level,yes,no\nsex,F,4,6\nsex,M,5,7\nage,young,3,8\nage,old,6,5\n",
+        ("smoking", "sex", "age"), {
+            ("yes", "F", ""): 4, ("no", "F", ""): 6, ("yes", "M", ""): 5, ("no", "M", ""): 7,
+            ("yes", "", "young"): 3, ("no", "", "young"): 8, ("yes", "", "old"): 6, ("no", "", "old"): 5}),
+    "of one value each": ("variable,level,n\nsex,M,40\nage,old,61\n", ("sex", "age"), {("M", ""): 40, ("", "old"): 61}),
     "by town": ("town,Characteristic,Category,Count\nX,sex,F,4\nX,sex,M,6\nY,sex,F,7\nY,sex,M,9\n", ("town", "sex"),
                 {("X", "F"): 4, ("X", "M"): 6, ("Y", "F"): 7, ("Y", "M"): 9}),
 }  # fmt: skip
@@ -675,6 +681,7 @@ def test_a_column_that_names_attributes_counts_everybody_once_for_each(name):
     ("text", "why"),
     [
         ("variable,level,n\nsex,F,40\nsex,M,61\nsmoker,,20\n", "'variable' and 'level' say no value here"),
+        ("variable,level,n\n,F,40\nsex,M,61\n", "'variable' and 'level' say no value here"),
         ("sex,variable,level,n\nF,sex,F,40\nM,sex,M,61\n", "'sex' is a column and a value of 'variable'"),
     ],
 )
@@ -689,6 +696,15 @@ BASES = {
     "as many asked in each town": ("t,a,n,Percent\nX,tea,50,30\nX,milk,50,60\nY,tea,70,20\nY,milk,70,90\n", "is no sh"),
     "counts that are alike": ("a,n,Percent\ntea,50,50\nmilk,50,50\n", ""),
     "shares of all": ("t,a,n,Percent\nX,tea,5,12.5\nX,milk,5,12.5\nY,tea,15,37.5\nY,milk,15,37.5\n", ""),
+    "shares above those that they may be": (
+        "a,n,Percent\ntea,50,60\nmilk,50,70\n",
+        "'n' is 50, of which 'Percent' .60.",
+    ),
+    "nobody in one town": ("t,a,n,Percent\nX,tea,50,30\nX,milk,50,60\nY,tea,0,0\nY,milk,0,0\n", "'n' is 50, of which"),
+    "shares of all, rounded up": (
+        "t,a,n,Percent\nX,a,99,50\nX,b,99,50\nX,c,99,50\nY,a,101,51\nY,b,101,51\nY,c,101,51\n",
+        "",
+    ),
     "a whole that is hidden": ("t,a,n,Percent\nX,tea,5,25\nX,milk,5,25\nY,tea,*,30\nY,milk,*,20\n", ""),
     "counts that differ": ("a,n,Percent\ntea,50,3\nmilk,60,7\n", ""),
 }

@@ -175,13 +175,11 @@ def _class_totals(thing: Thing, errors: dict[int, int | None], classes: int) -> 
     accuracy = thing.get("accuracy_")
     if not isinstance(shares, list) or len(shares) != classes or not isinstance(accuracy, float):
         return None
-    if not 0 < accuracy < 1 or any(e is None for e in errors.values()):
+    known = [e for e in errors.values() if e is not None]
+    exact = [r for r in map(_as_ratio, parts(shares, "shares", "tree_.proba")) if r is not None]
+    if not 0 < accuracy < 1 or len(known) < len(errors) or not sum(known) or len(exact) < classes or sum(exact) != 1:
         return None
-    wrong = sum(e for e in errors.values() if e is not None)
-    exact = [_as_ratio(p) for p in parts(shares, "shares", "tree_.proba")]
-    if not wrong or any(r is None for r in exact) or sum(r for r in exact if r is not None) != 1:
-        return None
-    step = math.lcm(*(r.denominator for r in exact if r is not None))
+    wrong, step = sum(known), math.lcm(*(r.denominator for r in exact))
     printed = Fraction(repr(accuracy))
     slack = Fraction(1, 10**6)  # twice the last printed digit's half
     low, high = wrong / (1 - printed + slack), None if printed + slack >= 1 else wrong / (1 - printed - slack)
@@ -189,7 +187,7 @@ def _class_totals(thing: Thing, errors: dict[int, int | None], classes: int) -> 
     if high is None or (first + 1) * step <= high or first * step > high:
         return None
     n = int(first * step)
-    return [int(r * n) for r in exact if r is not None]
+    return [int(r * n) for r in exact]
 
 
 def _as_ratio(share: Any) -> Fraction | None:

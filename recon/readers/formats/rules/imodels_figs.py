@@ -170,12 +170,7 @@ def _class_counts(
 def _from_rows(model: Thing, trees: list[list[FigsNode]], classes: int) -> list[Counts] | None:
     """Return the rows per class of every node, out of the stored labels and memberships of all rows, if there."""
     labels = model.get("Y")
-    if (
-        not isinstance(labels, np.ndarray)
-        or labels.ndim != 2
-        or labels.shape[1] != classes
-        or labels.dtype.kind not in "iuf"
-    ):
+    if not isinstance(labels, np.ndarray) or labels.ndim != 2 or labels.shape[1] != classes:
         return None
     if not np.isin(labels, (0, 1)).all() or (labels.sum(axis=1) != 1).any():
         return None

@@ -191,7 +191,7 @@ def _bayesian(thing: Thing, form: str) -> Draft:
         raise ReleaseError("holds no two pseudocounts", place="alpha")
     weights = (number(prior[0], "alpha[0]"), number(prior[1], "alpha[1]"))
     if min(weights) <= 0 or max(weights) > MAX_ROWS:
-        raise ReleaseError("holds pseudocounts that are not positive", place="alpha")
+        raise ReleaseError("holds pseudocounts that are not positive numbers up to 2^53", place="alpha")
     conditions = antecedents(thing, names)
     if len(conditions) > MAX_RULES:
         raise Unsupported(f"the list has {len(conditions):,} rules, more than {MAX_RULES:,}")

@@ -132,7 +132,8 @@ class ColumnRoles:
 
         A column is one of codes by its name, or where a label of its own stands beside every total of the other's.
         """
-        for k in list(self.left):
+        stacked = {self.left[k] for k in self.known.stacked([self.names[k] for k in self.left]) or ()}
+        for k in [k for k in self.left if k not in stacked]:
             if len(self.left) < 2:
                 return
             named = self.is_code(k)

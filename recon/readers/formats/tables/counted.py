@@ -132,13 +132,10 @@ def _unstack(raw: RawTable) -> None:
 
     Each person is counted once for every attribute. Raises `ReleaseError` for a line without a value.
     """
-    known = dialects()
-    ends = [
-        [k for k, name in enumerate(raw.names) if known.like("stacked", part, name)] for part in ("names", "values")
-    ]
-    if not (len(ends[0]) == len(ends[1]) == 1) or raw.form != "long":
+    stacked = dialects().stacked(raw.names)
+    if stacked is None:
         return
-    at, of = ends[0][0], ends[1][0]
+    at, of = stacked
     if bare := next((line for line in raw.lines if not (line.cells[at] and line.cells[of])), None):
         raise ReleaseError(f"'{raw.names[at]}' and '{raw.names[of]}' say no value here", place=bare.place)
     found = list(dict.fromkeys(line.cells[at] for line in raw.lines))
@@ -222,7 +219,7 @@ def _refuse_base(raw: RawTable, name: str, shares: Sequence[str]) -> None:
     What people of several answers were asked is the base of each, and no number of people who gave it.
     """
     counts = [int(re.sub(r"\D", "", line.count)) if re.fullmatch(WHOLE, line.count) else None for line in raw.lines]
-    if None in counts or len(counts) < 2:
+    if None in counts:
         return
     wholes, alike = {*counts, sum(filter(None, counts))}, False
     for k in range(len(raw.names)):
@@ -279,7 +276,7 @@ def _refuse_doubles(raw: RawTable, lines: Sequence[TableLine]) -> None:
     met: dict[tuple[str, ...], TableLine] = {}
     for line in lines:
         other = met.setdefault(line.cells, line)
-        if other is line or (other.count.low, other.count.high) == (line.count.low, line.count.high):
+        if (other.count.low, other.count.high) == (line.count.low, line.count.high):
             continue
         who = " and ".join(f"{n} = {c}" for n, c in zip(raw.names, line.cells, strict=True) if c) or "everybody"
         raise ReleaseError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -53,6 +54,11 @@ class Dialects:
     def figure(self, name: str) -> bool:
         """Return whether a column of this name holds figures that are no counts."""
         return bool(self.like("figures", "pattern", NOTE.sub("", name)))
+
+    def stacked(self, names: Sequence[str]) -> tuple[int, int] | None:
+        """Return the only column that names attributes and the only one of their values, None where there are none."""
+        ends = [[k for k, name in enumerate(names) if self.like("stacked", part, name)] for part in ("names", "values")]
+        return (ends[0][0], ends[1][0]) if len(ends[0]) == len(ends[1]) == 1 else None
 
     def scale(self, text: str, title: bool = False) -> int:
         """Return of how many people one is, where a text says so ("in thousands", "Mio. Personen"), else 1.

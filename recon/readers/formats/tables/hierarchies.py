@@ -68,8 +68,7 @@ class CategoryTree:
             if cell not in below and cell.lower() not in free:
                 raise ReleaseError(f"'{cell[:60]}' of '{self.name}' is not in the hierarchy {self.file}")
             under = below.get(cell)
-            whole = under is None or len(under) == len(lowest)
-            out.append(None if whole or under is None else Test(values=tuple(under)))
+            out.append(None if under is None or len(under) == len(lowest) else Test(values=tuple(under)))
         return out, Categorical(self.name, tuple(lowest))
 
 
