@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import struct
 from pathlib import Path
@@ -23,11 +24,22 @@ from recon.readers.formats.boosters.catboost_file import (
     json_booster,
 )
 from recon.readers.formats.boosters.catboost_model import read_catboost
+from recon.readers.formats.boosters.lightgbm.file import (
+    IS_NAN,
+    IS_ZERO,
+    NONE,
+    StoredLightGBMTree,
+    _text_info,
+    text_booster,
+)
+from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, _to_split, read_lightgbm
 from recon.readers.formats.boosters.pickled import read as read_pickled
 from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
 from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes
+from recon.readers.formats.boosters.xgboost.file import json_booster as xgboost_json
 from recon.readers.formats.boosters.yggdrasil import _message, _varint
 from recon.readers.formats.detection import read_draft
+from recon.readers.formats.drafts.binding import passes
 from recon.readers.formats.printed.rpart_rds import read_rpart_rds
 from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.pickled.stored_files import open_stored
@@ -58,6 +70,8 @@ REFUSED = [
     ("lgb", {"feature_names.0": 7}, "feature_names: a list of names is expected"),
     ("lgb", {"feature_names.0": "smoker"}, "feature_names: a name stands twice"),
     ("lgb", {"tree_info": []}, "tree_info: a list of trees is expected"),
+    ("lgb", {"tree_info": 7}, "tree_info: a list of trees is expected"),
+    ("lgb", {"pandas_categorical": [7]}, "pandas_categorical: lists of categories are expected"),
     ("lgb", {"tree_info.0": 7}, "tree_info: a list of trees is expected"),
     ("lgb", {"pandas_categorical": 7}, "pandas_categorical: lists of categories are expected"),
     ("lgb", {"pandas_categorical": [[None]]}, "pandas_categorical: a category is neither text nor a number"),
@@ -72,6 +86,7 @@ REFUSED = [
     ("lgb", {f"{NODE}.threshold": 1e308}, "sends every row to one side"),
     ("lgb categories", {"pandas_categorical": lambda found: found[:1]}, "which is which cannot be told"),
     ("lgb categories", {f"{NODE}.threshold": "9"}, "the categories [9] of 'grade' are not all known"),
+    ("lgb categories", {f"{NODE}.threshold": "0||3"}, "the categories [0, 3] of 'grade' are not all known"),
     # XGBoost's JSON
     ("xgb", {"learner": 7}, "is not JSON of XGBoost's save_model(): 'learner' is missing|neither a release file nor"),
     ("xgb", {"learner.gradient_booster.name": "gblinear"}, "XGBoost's booster 'gblinear' has no trees"),
@@ -81,7 +96,11 @@ REFUSED = [
     ("xgb", {f"{LEARNER}.num_feature": "0.5"}, "num_feature: '0.5' is not a whole number"),
     ("xgb", {f"{LEARNER}.base_score": "x"}, "base_score: 'x' is not a finite float32 number"),
     ("xgb", {f"{LEARNER}.base_score": "1e39"}, "base_score: '1e39' is not a finite float32 number"),
+    ("xgb", {f"{LEARNER}.base_score": "-1e39"}, "base_score: '-1e39' is not a finite float32 number"),
+    ("xgb", {f"{LEARNER}.base_score": "3.4028234663852886e38"}, "base_score 3.40282e+38 is not a share"),
     ("xgb", {f"{LEARNER}.base_score": "2"}, "base_score 2 is not a share"),
+    ("xgb", {f"{LEARNER}.base_score": "1"}, "base_score 1 is not a share"),
+    ("xgb", {f"{LEARNER}.base_score": "0"}, "base_score 0 is not a share"),
     ("xgb", {"learner.feature_names": "abc"}, "names are expected"),
     ("xgb", {"learner.feature_names.0": 7}, "names are expected"),
     ("xgb", {"learner.feature_names": lambda found: found[:1]}, "learner.feature_names: 5 names are expected"),
@@ -90,8 +109,10 @@ REFUSED = [
     ("xgb", {"learner.gradient_booster.model.tree_info": 7}, "model.tree_info: a list is expected"),
     ("xgb", {TREE: 7}, "trees[0]: no object"),
     ("xgb", {f"{TREE}.left_children": []}, "trees[0]: 0 nodes"),
+    ("xgb", {f"{TREE}.base_weights": lambda found: found[:-1]}, "trees[0].base_weights: a list of 7 is expected"),
     ("xgb", {"learner.gradient_booster.model.tree_info.0": -1}, "trees[0]: 7 nodes"),
     ("xgb", {f"{TREE}.split_type": [0]}, "split_type: a list of 7 is expected"),
+    ("xgb", {f"{TREE}.split_type": "0000000"}, "split_type: a list of 7 is expected"),
     ("xgb", {f"{TREE}.left_children.0": 99}, "trees[0]: the link to node 99 makes no tree"),
     ("xgb", {f"{TREE}.left_children.0": 0}, "trees[0]: the link to node 0 makes no tree|makes no tree"),
     ("xgb", {f"{TREE}.split_indices.0": 9}, "split_indices[0]: feature 9 is none of 5"),
@@ -184,6 +205,9 @@ TEXT = (GOLDEN / "lightgbm-4.7.0/categories.txt").read_text()
     [
         (TEXT[TEXT.index("\nTree=0") :], "", "the LightGBM model has no trees"),
         ("num_leaves=5", "num_leaves=0", "Tree=0.num_leaves: 0 leaves"),
+        ("num_leaves=5", "num_leaves=9007199254740993", "'9007199254740993' is not a whole number"),
+        ("num_leaves=5", "num_leaves=-9007199254740993", "'-9007199254740993' is not a whole number"),
+        ("leaf_count=17", "leaf_count=9007199254740993", "'9007199254740992.0' is not a whole number"),
         ("num_leaves=5", "num_leaves=x", "Tree=0.num_leaves: 'x' is not a finite number"),
         ("split_feature=1 2 0 2", "split_feature=1 2 0", "Tree=0.split_feature: there are 3 numbers, not 4"),
         ("split_feature=1 2 0 2", "split_feature=1 2 0 9", "Tree=0.split_feature: feature 9 is none of 4"),
@@ -193,8 +217,12 @@ TEXT = (GOLDEN / "lightgbm-4.7.0/categories.txt").read_text()
         ("leaf_count=17 30 15 20 18", "leaf_count=", "Tree=0: 'leaf_count' is missing"),
         ("left_child=3 -2 -3 -1", "left_child=0 -2 -3 -1", "Tree=0: the link to node 0 makes no tree"),
         ("left_child=3 -2 -3 -1", "left_child=9 -2 -3 -1", "Tree=0: the link to node 9 makes no tree"),
+        ("left_child=3 -2 -3 -1", "left_child=4 -2 -3 -1", "Tree=0: the link to node 4 makes no tree"),
+        ("left_child=3 -2 -3 -1", "left_child=-6 -2 -3 -1", "Tree=0: the link to node -6 makes no tree"),
         ("left_child=3 -2 -3 -1", "left_child=-5 -2 -3 -1", "Tree=0: some node is reached by no path"),
         ("threshold=0 45", "threshold=7 45", "Tree=0.threshold: the bit set 7 is not in the tree"),
+        ("threshold=0 45", "threshold=2 45", "Tree=0.threshold: the bit set 2 is not in the tree"),
+        ("cat_boundaries=0 1 2", "cat_boundaries=0 0 2", "Tree=0: the categories [] of 'grade' are not all known"),
         ("cat_boundaries=0 1 2", "cat_boundaries=2 1 2", "Tree=0.threshold: the bit set 0 is not in the tree"),
         ("feature_names=city grade", "feature_names=city city", "feature_names: a name stands twice"),
     ],
@@ -202,6 +230,76 @@ TEXT = (GOLDEN / "lightgbm-4.7.0/categories.txt").read_text()
 def test_a_changed_text_is_refused_with_the_reason(old, new, said):
     assert old in TEXT
     assert said in sentence_of(read_draft, TEXT.replace(old, new, 1).encode(), 1 << 28)
+
+
+def goes_left(value, missing, default_left, threshold):
+    """Return where LightGBM sends a value (include/LightGBM/tree.h, NumericalDecision)."""
+    if value is None and missing == IS_NAN:
+        return default_left
+    value = 0.0 if value is None else value
+    return default_left if missing == IS_ZERO and abs(value) <= 1e-35 else value <= threshold
+
+
+@pytest.mark.parametrize("missing", [NONE, IS_ZERO, IS_NAN])
+@pytest.mark.parametrize("ends", [(-5, 5), (0, 5), (1, 5), (-5, 0), (-5, -1), None])
+def test_splits_send_values_where_lightgbm_does(missing, ends):
+    low, high = ends or (-5, 5)
+    columns = LightGBMFeatures(("x",), {} if ends is None else {"x": ends}, {}, frozenset("x" * (missing == IS_NAN)))
+    read = 0
+    for default_left, threshold in itertools.product((0, 1), (-1e308, -1e300, -3.0, -1e-35, 0.0, 1e-35, 2.0, 1e300)):
+        tree = StoredLightGBMTree("t", [0], [threshold], [2 * default_left | 4 * missing])
+        refused = sentence_of(_to_split, tree, 0, columns)
+        if refused:
+            assert ("sends every row" in refused) == (abs(threshold) >= 1e300 and missing != IS_ZERO)
+            continue
+        split, swapped = _to_split(tree, 0, columns)
+        read += 1
+        for value in (None, -5, -3, -2.5, -1, 0, 1, 2, 2.5, 5):
+            if value is None or low <= value <= high:
+                left = bool(goes_left(value, missing, default_left, threshold)) != swapped
+                sides = [split.test, *([] if split.opposite is None else [split.opposite])]
+                assert [met(side, value) for side in sides] == [left, not left][: len(sides)], (value, threshold)
+    assert read > 4
+
+
+def met(test, value):
+    return test.missing if value is None else not test.missing if test.bare else passes(test, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[0:5]", (0, 5)), ("[-5:1e299]", (-5, 1e299)), ("[0:1e300]", None), ("[-1e300:0]", None), ("[0:inf]", None),
+        ("[-inf:0]", None), ("[nan:0]", None), ("0:1:-1", (0, 1, -1)), ("none", None), ("[0]", None),
+    ],
+)  # fmt: skip
+def test_ranges_and_categories_of_lightgbm(text, found):
+    assert _text_info(text) == found
+
+
+def test_as_many_leaves_and_columns_as_may_be(monkeypatch):
+    wide = {f"{LEARNER}.num_feature": "7", "learner.feature_names": [], "learner.feature_types": []}
+    wide = changed(parsed("xgb"), wide)
+    for module, at, read, given, said in (
+        ("lightgbm", 5, text_booster, TEXT, "Tree=0.num_leaves: 5 leaves"),
+        ("xgboost", 7, xgboost_json, wide, "XGBoost models without features or of several targets"),
+    ):
+        monkeypatch.setattr(f"recon.readers.formats.boosters.{module}.file.MAX_NODES", at)
+        assert read(given).trees
+        monkeypatch.setattr(f"recon.readers.formats.boosters.{module}.file.MAX_NODES", at - 1)
+        assert said in sentence_of(read, given)
+
+
+def test_classes_of_a_model_of_numbers_are_left_out():
+    assert read_lightgbm(changed(parsed("lgb"), {"objective": "regression"}), (0, 1, 2)).classes is None
+    leaf = "0\nnum_leaves=1\nnum_cat=0\nleaf_value=0.5\nshrinkage=1\n"
+    alone = TEXT[: TEXT.index("\nTree=") + 6] + leaf + TEXT[TEXT.index("\nTree=1") :]
+    assert text_booster(alone).trees[0].start == 0.5
+
+
+def test_a_leaf_without_rows_is_one():
+    text = TEXT.replace("leaf_count=17 30", "leaf_count=47 0", 1).replace("internal_count", "not_said")
+    assert not sentence_of(read_draft, text.encode(), 1 << 28)
 
 
 def test_a_text_that_only_begins_like_a_model_is_none():
@@ -405,6 +503,8 @@ READ = [
     ("xgb categories", {LEARNT: 7}),
     ("xgb categories", {f"{LEARNT}.enc.0": 7}),
     ("xgb categories", {f"{LEARNT}.enc.0": {"values": []}}),
+    ("xgb categories", {f"{LEARNT}.enc.0": {"values": 7}}),
+    ("xgb categories", {f"{LEARNT}.enc.0": {"values": [3, "a"], "offsets": [0, 1, 2]}}),
     ("xgb categories", {f"{LEARNT}.enc.0": {"values": [3, 5, 7, 9, 11], "offsets": None}}),
     ("lgb", {"feature_infos.age": 7}),
     ("lgb", {"tree_info.0.tree_structure.internal_count": -1}),

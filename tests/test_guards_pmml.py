@@ -331,6 +331,9 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
         (with_nodes(*CLASSES, rows=None), "label", [("x <= 1", 0.75), ("x > 2", 0.75)]),
         (with_nodes(*CLASSES, rows=None, head=LAST, more=[("<True/>", '<True/><Extension/>'), ("<Node>", SCORED)]),
             "label", [("x <= 1", 0.75), ("x > 2", 0.75)]),
+        (with_nodes(*(f'<Node score="{score}">{test}</Node>' for score, test in (
+            ("1", LOW), ("2", ordered("greaterThan", 2)), ("1.0", HIGH))), rows=None, more=[MIXED[0]]),
+            "label", [("x <= 1", 0.75), ("x > 2", 0.75), ("x > 1 and <= 2 (or missing)", 0.75)]),
         # two rows of the root are in no leaf
         (with_nodes(leaf(LOW, 3, 4), leaf(ordered("greaterThan", 2), 5, 6), rows=20,
             more=[("<True/>", "<True/>" + SHARED.replace("8", "9").replace("10", "11"))]), "exact",

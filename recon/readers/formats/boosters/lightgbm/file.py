@@ -138,7 +138,7 @@ def _text_tree(block: str, t: int) -> StoredLightGBMTree:
 
     def integers(key: str, size: int) -> list[int]:
         read = numbers(key, size)
-        if all(map(float.is_integer, read)) and max(map(abs, read), default=0) <= 1 << 53:
+        if all(map(float.is_integer, read)) and max(map(abs, read), default=0) < 1 << 53:
             return list(map(int, read))
         return [_integer(x, f"{place}.{key}") for x in read]
 
@@ -196,7 +196,7 @@ def _real(text: Any, place: str) -> float:
 def _integer(text: Any, place: str) -> int:
     """Return a whole number; `ReleaseError` naming the place."""
     found = _real(text, place)
-    if found != int(found) or abs(found) > 1 << 53:
+    if found != int(found) or abs(found) >= 1 << 53:
         raise refuse(f"{str(text)[:40]!r} is not a whole number", place)
     return int(found)
 

@@ -251,7 +251,7 @@ class LightGBMFeatures:
 
 def _grow(tree: StoredLightGBMTree, columns: LightGBMFeatures) -> BoosterTree:
     """Return the tree with its conditions, nodes depth first; leaf j of the file is found by `order`."""
-    out, seen = BoosterTree(), 0
+    out = BoosterTree()
     file: list[int] = []
     todo: list[tuple[int, int, int]] = [(0, -1, 0)]
     inner, leaves = len(tree.feature), len(tree.value)
@@ -268,7 +268,6 @@ def _grow(tree: StoredLightGBMTree, columns: LightGBMFeatures) -> BoosterTree:
         if node < 0:
             out.splits.append(None)
             out.children.append((-1 - node, -1))  # leaves remember their number in the file
-            seen += 1
             continue
         split, swapped = _to_split(tree, node, columns)
         out.splits.append(split)
@@ -276,7 +275,7 @@ def _grow(tree: StoredLightGBMTree, columns: LightGBMFeatures) -> BoosterTree:
         sides = (tree.right[node], tree.left[node]) if swapped else (tree.left[node], tree.right[node])
         todo.append((sides[1], here, 1))
         todo.append((sides[0], here, 0))
-    if seen != leaves or len(out.splits) != leaves + inner:
+    if len(out.splits) != leaves + inner:
         raise refuse("some node is reached by no path", tree.place)
     _check_counts(tree, out, file)
     return out
@@ -307,10 +306,10 @@ def _to_split(tree: StoredLightGBMTree, node: int, columns: LightGBMFeatures) ->
     gaps = missing == IS_NAN
     if gaps and 0 < threshold < TINY and default_left and columns.lowest(name) > 0:  # "missing", or any value
         return BoosterSplit(name, Test(missing=True), Test()), False
-    if abs(threshold) >= ENDLESS:  # everything that is not missing goes left
-        if not gaps or default_left or threshold < 0:
-            raise refuse(f"the threshold {threshold:g} of '{name}' sends every row to one side", tree.place)
+    if gaps and threshold >= ENDLESS and not default_left:  # everything that is not missing goes left
         return BoosterSplit(name, Test(), Test(missing=True)), False
+    if abs(threshold) >= ENDLESS:
+        raise refuse(f"the threshold {threshold:g} of '{name}' sends every row to one side", tree.place)
     # Where no value was missing in training, the library takes missing ones for zeros.
     return split_of(name, Test(high=threshold, missing=default_left if gaps else threshold >= 0), True), False
 

@@ -386,7 +386,7 @@ def _without(ranges: Ranges, values: Ranges, attribute: AnyAttribute) -> Ranges:
 
 def _threshold(test: Test) -> float | None:
     """Return the float32 threshold behind a test's end (`below_single`)."""
-    if test.high is None or not is_number(test.high):
+    if not is_number(test.high):
         return None
     near = np.float32(test.high)
     return float(near if float(near) >= test.high else np.nextafter(near, np.float32(np.inf)))

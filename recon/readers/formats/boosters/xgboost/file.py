@@ -102,7 +102,7 @@ def _single(found: Any, place: str) -> float:
 def _integer(found: Any, place: str) -> int:
     """Return a whole number, written as such or as text; `ReleaseError` naming the place."""
     value = real(found, place)
-    if value != int(value) or abs(value) > 1 << 53:
+    if value != int(value) or abs(value) >= 1 << 53:
         raise refuse(f"{str(found)[:40]!r} is not a whole number", place)
     return int(value)
 
