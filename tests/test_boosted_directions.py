@@ -68,6 +68,7 @@ def domain(**attributes):
 
 
 BIT, FOUR = (0, 1), (0, 3)
+BEYOND = float(np.float32(2 * 9 + 1e-5))  # of hist: beyond the greatest value, 9
 SPREAD = [("x", end, RIGHT, 1, 1) for end in range(1, 9)]
 OPEN = [
     # One split of all rows, or a few: what it puts elsewhere and leaves no side empty.
@@ -88,6 +89,9 @@ OPEN = [
     (("x", 2, RIGHT, 5, 5), SPREAD[:6], {"x": None}, None, None),
     (("x", 2, RIGHT, 5, 5), SPREAD[:7], {"x": None}, None, ()),
     (("x", 2, RIGHT, 5, 5), SPREAD, {"x": None}, 0.0, (0,)),
+    (("x", 2, RIGHT, 5, 5), (*SPREAD[:6], ("x", 7, LEFT, 1, 1)), {"x": None}, None, None),  # not one direction
+    (("x", 2, RIGHT, 5, 5), (*SPREAD[:6], ("x", BEYOND, RIGHT, 1, 1)), {"x": (0, 9)}, None, (0,)),
+    (("x", 0, LEFT, 5, 5), [("x", end, LEFT, 1, 1) for end in range(1, 8)], {"x": (0, 9)}, None, (0, 9)),
     # Either side: some values were missing; which is open where each of those that are tried is refuted.
     (("x", 1, RIGHT, 5, ("z", 1, LEFT, 5, 5)), (), {"x": BIT, "z": BIT}, None, None),
     (("x", 1, RIGHT, 5, ("x", 2, LEFT, 5, 5)), (), {"x": FOUR}, None, (3,)),
@@ -113,6 +117,8 @@ def test_the_readings_that_figures_leave(first, later, columns, marker, left):
         (("x", 1, RIGHT, 5, ("x", 2, LEFT, 5, 5)), {"x": FOUR}, 3.0, "3 was taken for missing"),
         (("x", 2, RIGHT, 5, ("x", 3, LEFT, 5, 5)), {"x": FOUR}, None, "0 was taken for missing"),
         (("x", 2, RIGHT, 5, 5), {"x": FOUR}, None, "0 may have been"),
+        (("x", 2, LEFT, 5, 5), {"x": FOUR}, None, "3.0 may have been"),
+        (("x", 1, RIGHT, 5, ("z", 2, LEFT, 5, 5)), {"x": BIT, "z": FOUR}, None, "1.0, 3.0 may have been"),
         (("x", 1, RIGHT, 5, 5), {"x": FOUR}, None, "no value was taken for missing"),
     ],
 )

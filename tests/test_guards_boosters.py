@@ -43,6 +43,7 @@ from recon.readers.formats.drafts.binding import passes
 from recon.readers.formats.printed.rpart_rds import read_rpart_rds
 from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.pickled.stored_files import open_stored
+from solvers.statements.release import RowCount
 
 GOLDEN, CORPUS = Path(__file__).parent / "golden" / "models", Path(__file__).parent / "corpus"
 FILES = {
@@ -60,7 +61,7 @@ FILES = {
 parsed = functools.cache(lambda name: json.loads(FILES[name].read_text(encoding="utf-8")))
 LEARNER = "learner.learner_model_param"
 TREE = "learner.gradient_booster.model.trees.0"
-NODE = "tree_info.0.tree_structure"
+NODE, SECOND = "tree_info.0.tree_structure", "tree_info.1.tree_structure"
 SPLIT = "oblivious_trees.0.splits.0"
 DATA = "model_info.params.data_processing_options"
 
@@ -75,6 +76,7 @@ REFUSED = [
     ("lgb", {"tree_info.0": 7}, "tree_info: a list of trees is expected"),
     ("lgb", {"pandas_categorical": 7}, "pandas_categorical: lists of categories are expected"),
     ("lgb", {"pandas_categorical": [[None]]}, "pandas_categorical: a category is neither text nor a number"),
+    ("lgb", {"num_tree_per_iteration": 0}, "num_tree_per_iteration: 0 trees per round"),
     ("lgb", {"tree_info.0.shrinkage": "x"}, "'x' is not a finite number"),
     ("lgb", {"tree_info.0.shrinkage": True}, "'True' is not a finite number"),
     ("lgb", {f"{NODE}.left_child": None}, "left_child: a node is missing"),
@@ -113,6 +115,7 @@ REFUSED = [
     ("xgb", {"learner.gradient_booster.model.tree_info.0": -1}, "trees[0]: 7 nodes"),
     ("xgb", {f"{TREE}.split_type": [0]}, "split_type: a list of 7 is expected"),
     ("xgb", {f"{TREE}.split_type": "0000000"}, "split_type: a list of 7 is expected"),
+    ("xgb", {f"{TREE}.left_children.0": 0.5}, "trees[0]: the link to node 0.5 makes no tree"),
     ("xgb", {f"{TREE}.left_children.0": 99}, "trees[0]: the link to node 99 makes no tree"),
     ("xgb", {f"{TREE}.left_children.0": 0}, "trees[0]: the link to node 0 makes no tree|makes no tree"),
     ("xgb", {f"{TREE}.split_indices.0": 9}, "split_indices[0]: feature 9 is none of 5"),
@@ -208,6 +211,7 @@ TEXT = (GOLDEN / "lightgbm-4.7.0/categories.txt").read_text()
         ("num_leaves=5", "num_leaves=9007199254740993", "'9007199254740993' is not a whole number"),
         ("num_leaves=5", "num_leaves=-9007199254740993", "'-9007199254740993' is not a whole number"),
         ("leaf_count=17", "leaf_count=9007199254740993", "'9007199254740992.0' is not a whole number"),
+        ("num_tree_per_iteration=1", "num_tree_per_iteration=-1", "num_tree_per_iteration: -1 trees per round"),
         ("num_leaves=5", "num_leaves=x", "Tree=0.num_leaves: 'x' is not a finite number"),
         ("split_feature=1 2 0 2", "split_feature=1 2 0", "Tree=0.split_feature: there are 3 numbers, not 4"),
         ("split_feature=1 2 0 2", "split_feature=1 2 0 9", "Tree=0.split_feature: feature 9 is none of 4"),
@@ -295,6 +299,31 @@ def test_classes_of_a_model_of_numbers_are_left_out():
     leaf = "0\nnum_leaves=1\nnum_cat=0\nleaf_value=0.5\nshrinkage=1\n"
     alone = TEXT[: TEXT.index("\nTree=") + 6] + leaf + TEXT[TEXT.index("\nTree=1") :]
     assert text_booster(alone).trees[0].start == 0.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "low", "high"),
+    [
+        ({}, 90, 90),
+        ({"tree_info.0.shrinkage": 0.1}, 90, None),  # from 0 on: drawn rows would leave no trace
+        ({f"{SECOND}.internal_count": 91, f"{SECOND}.right_child.internal_count": 47,
+          f"{SECOND}.right_child.right_child.leaf_count": 27}, 91, None),
+    ],
+)  # fmt: skip
+def test_json_of_lightgbm_shows_that_no_rows_were_drawn_or_leaves_it_open(changes, low, high):
+    assert read_lightgbm(changed(parsed("lgb"), changes)).rows == RowCount(low, high)
+
+
+@pytest.mark.parametrize(
+    ("objective", "counts"),
+    [
+        ("binary sigmoid:1", ("exact", "size")), ("binary", ("exact", "size")), ("binary sigmoid:0", ("size",)),
+        ("binary sigmoid:-1", ("size",)), ("binary sigmoid:2", ("size",)), ("cross_entropy", ("size",)),
+        ("multiclass num_class:1", ("size",)), ("", ("size",)),
+    ],
+)  # fmt: skip
+def test_objectives_of_lightgbm_whose_values_prove_classes(objective, counts):
+    assert read_lightgbm(changed(parsed("lgb"), {"objective": objective})).origin.counts == counts
 
 
 def test_a_leaf_without_rows_is_one():

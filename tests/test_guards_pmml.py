@@ -148,7 +148,7 @@ MIXED = (  # a class is written in two ways
         (CHAIN, [("<Segment><True/>", f"<Segment>{LEAF}")], "joined by 'modelChain' are not read"),
         (FOREST, [("majorityVote", "sum")], "joined by 'sum' are not read: later trees are fitted on residuals"),
         (FOREST, [(ONE, "<Scorecard/>")], "some segment holds a model that is not a tree"),
-        (GOOD, [('n" recordCount="3"', 'n" recordCount="3.5"'), ('p" recordCount="4"', 'p" recordCount="3.5"'),
+        (GOOD, [('n" recordCount="3"', 'n" recordCount="3.5"'), ('p" recordCount="4"', 'p" recordCount="4"'),
                 (' recordCount="7"', "")], "recordCounts are not whole numbers: its rows were weighted"),
         (GOOD, [('n" recordCount="3"', 'n" recordCount="-3"'), ('p" recordCount="4"', 'p" recordCount="10"'),
                 (' recordCount="7"', "")], "Node 1.ScoreDistribution: '-3' is less than 0"),

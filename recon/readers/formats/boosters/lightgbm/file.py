@@ -93,7 +93,7 @@ def text_booster(text: str) -> LightGBMFile:
         "LightGBM, model file",
         names,
         top.get("objective", ""),
-        _integer(top.get("num_tree_per_iteration", "1"), "num_tree_per_iteration"),
+        _per_round(top),
         "average_output" in top,
         monotone,
         {n: info for n, text_ in zip(names, infos, strict=False) if (info := _text_info(text_)) is not None},
@@ -201,6 +201,14 @@ def _integer(text: Any, place: str) -> int:
     return int(found)
 
 
+def _per_round(found: Mapping[str, Any]) -> int:
+    """Return how many trees are grown per round; `ReleaseError` where that is none."""
+    many = _integer(found.get("num_tree_per_iteration", 1), "num_tree_per_iteration")
+    if many < 1:
+        raise refuse(f"{many} trees per round", "num_tree_per_iteration")
+    return many
+
+
 def _value_lists(found: Any) -> list[list[Value]]:
     """Return pandas' categories per categorical column."""
     if found is None:
@@ -228,7 +236,7 @@ def json_booster(found: Any) -> LightGBMFile:
         "LightGBM, dump_model() JSON",
         names,
         str(found.get("objective", "")),
-        _integer(found.get("num_tree_per_iteration", 1), "num_tree_per_iteration"),
+        _per_round(found),
         found.get("average_output") is True,
         found.get("monotone_constraints") not in (None, [], [0] * len(names)),
         dict(_json_infos(info if isinstance(info, dict) else {})),

@@ -129,7 +129,7 @@ def _trainings(booster: LightGBMFile) -> list[int]:
     if booster.average or (params is not None and _bagged(params)) or number(params or {}, "linear_tree", 0.0):
         return [0]
     last = math.inf if params is None else _sparse_rounds(params)
-    starts, size = [0], max(1, booster.per_round)
+    starts, size = [0], booster.per_round
     while starts[-1] < len(booster.trees) and len(starts) <= MAX_TRAININGS:
         part = _some_trees(booster, starts[-1], len(booster.trees))
         found = [starts[-1] + other_rows(part, last)]
@@ -194,12 +194,14 @@ def _seen_missing(booster: LightGBMFile) -> frozenset[str]:
 
 
 def _labels(booster: LightGBMFile, classes: Sequence[Value] | None) -> tuple[Value, ...]:
-    """Return the label's values in the order of its codes, () where the model is not a classifier."""
+    """Return the label's values in the order of its codes, () where the model is not a classifier of two classes on."""
     kind = booster.objective.partition(" ")[0]
     size = {"binary": 2, "multiclass": booster.per_round, "multiclassova": booster.per_round}.get(kind, 0)
-    if classes is not None and size and len(classes) != size:
+    if size < 2:
+        return ()
+    if classes is not None and len(classes) != size:
         raise refuse(f"{len(classes)} classes are given for a model of {size}", "classes")
-    return tuple(range(size)) if classes is None or not size else tuple(classes)
+    return tuple(range(size)) if classes is None else tuple(classes)
 
 
 # ------------------------------------------------------------------ features and splits
@@ -394,7 +396,7 @@ class LightGBMReading:
             return None
         if params is None and not (self.proved and self.undrawn()):
             return None
-        if params is not None and _sparse_rounds(params) <= self.trees[0][0] // max(1, self.booster.per_round):
+        if params is not None and _sparse_rounds(params) <= self.trees[0][0] // self.booster.per_round:
             return None
         return sum(first.count)
 
@@ -413,17 +415,16 @@ class LightGBMReading:
         kind, _, rest = self.booster.objective.partition(" ")
         words = dict(word.partition(":")[::2] for word in rest.split())
         sigmoid = number(words, "sigmoid", 1.0)
-        if kind not in ("binary", "multiclass", "multiclassova") or sigmoid <= 0 or not self.classes:
+        if sigmoid <= 0 or not self.classes:
             return None
-        if self.booster.average or self.booster.monotone:
+        if self.booster.monotone:
             return None
         classes = len(self.classes)
-        soft = kind == "multiclass" and classes > 1
-        objective = Objective(1.0, classes / (classes - 1), True) if soft else Objective(sigmoid)
+        objective = Objective(1.0, classes / (classes - 1), True) if kind == "multiclass" else Objective(sigmoid)
         later = dict.fromkeys(x.rate for i, x, _ in self.trees if i >= self.booster.per_round)
         rates = tuple(later) if len(later) <= MAX_RATES else ()
         known = RateCandidates(rates) if self.booster.params is None else parameters(self.booster.params, rates)
-        if known is None or (self.booster.params is not None and _bagged(self.booster.params)):
+        if known is None:
             return None
         if self.booster.params is None and not rates:  # nor lambda_l2: two unknown numbers explain any two leaves
             return None

@@ -304,7 +304,7 @@ class Directions:
             assert wide is not None
             if self.draft.drawn or counted.most is not None:
                 if counted.rows[leaf] > 0:
-                    top = None if counted.most is None or self.draft.drawn else counted.most[leaf]
+                    top = None if counted.most is None else counted.most[leaf]
                     name = f"{counted.name}, leaf {leaf}"
                     yield PublishedFigure(wide, low=counted.rows[leaf], high=top, name=name, drawn=top is None)
             elif counted.ones is not None and not self.draft.drawn:
