@@ -326,6 +326,12 @@ def test_objectives_of_lightgbm_whose_values_prove_classes(objective, counts):
     assert read_lightgbm(changed(parsed("lgb"), {"objective": objective})).origin.counts == counts
 
 
+def test_a_text_of_one_tree_or_without_a_setting_that_is_off_proves_classes():
+    one = TEXT[: TEXT.index("\nTree=1")] + "\n" + TEXT[TEXT.index("\nend of trees") :]
+    for text, counts in ((one, ("exact",)), (TEXT.replace("[lambda_l1: 0]\n", ""), ("exact", "size"))):
+        assert read_draft(text.encode(), 1 << 28).origin.counts == counts
+
+
 def test_a_leaf_without_rows_is_one():
     text = TEXT.replace("leaf_count=17 30", "leaf_count=47 0", 1).replace("internal_count", "not_said")
     assert not sentence_of(read_draft, text.encode(), 1 << 28)

@@ -590,6 +590,11 @@ def test_rows_that_are_none_are_refused(nodes, rows, why):
             (LARGER, (11, None)), *BAG[2:]]),
         ([], ("bag",), 1, BAG),
         ([('"3"', '"0"')], ("bag",), 1, BAG[1:]),
+        # who stays at the root is in no leaf; the other side of a value among any texts is no test
+        ([(TREE, LAST), (SECOND, SECOND.replace("1", "2")), ('"18"><True/>', f'"18"><True/>{SHARED}')], ("bag",), 1,
+            [*BAG[:2], ("x > 2 & y = n", (1, None)), ("x > 2 & y = p", (1, None))]),
+        ([UNLISTED, (LEAF, of("a")), (SECOND, "<True/>")], ("bag",), 1,
+            [("x = a & y = n", (1, None)), ("x = a & y = p", (1, None))]),
         ([NUMBERS], ("bag",), 1, [("x <= 1", (1, None)), (LARGER, (1, None))]),
         ([NUMBERS, ('"7"', '"0"')], ("bag",), 1, [(LARGER, (1, None))]),
     ],

@@ -195,7 +195,7 @@ def _root_figures(tree: PmmlReading) -> tuple[int, ...] | None:
     if own is not None:
         return own
     leaves = [tree.figures(n) for n in tree.leaves]
-    if tree.nodes[0].rows is not None or tree.last or any(f is None for f in leaves):
+    if tree.nodes[0].rows is not None or tree.last:
         return None
     return tuple(sum(column) for column in zip(*(f for f in leaves if f is not None), strict=True))
 
