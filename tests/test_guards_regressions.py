@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from changed_objects import changed, in_r, sentence_of
+from changed_objects import changed, in_r, root_of, sentence_of
+from sklearn.linear_model import LogisticRegression
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Categorical, Continuous, Grid
+from encoders.domain.values import Categorical, Continuous, Grid, equals
 from encoders.models.models import Provenance
 from recon.readers.formats.detection import draft_of_object
 from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.regressions.generalised_models import read_glm_rds
 from recon.readers.formats.regressions.least_squares import (
     NOT_THERE,
     CovarianceDraft,
+    DesignColumn,
     _axis,
     _design_column,
+    _pair_key,
     freedom_within,
+    guessed,
     of_doubles,
 )
-from recon.readers.formats.regressions.printed_coefficients import read_printed_regression
+from recon.readers.formats.regressions.printed_coefficients import (
+    SEPARATED,
+    PrintedCoefficients,
+    read_printed_regression,
+)
 from recon.readers.formats.regressions.regression_tables import read_regression_rds, read_regression_table
 from recon.readers.formats.regressions.score_equations import (
     COUNTS,
@@ -209,3 +219,113 @@ def test_matrices_that_have_no_enclosed_inverse():
 )
 def test_degrees_of_freedom_are_as_open_as_the_number_of_rows(rows, free):
     assert freedom_within(rows, 3) == free
+
+
+X = pd.DataFrame({"a": [0, 1, 2, 3, 4, 5, 1, 2], "b": [1, 0, 1, 0, 1, 0, 0, 1]})
+OF_CLASS = LogisticRegression().fit(X, [0, 1, 2, 1, 0, 1, 2, 0])
+READ = [
+    ("statsmodels_logit.pkl", {"_results.model.offset": np.zeros(2)}),
+    ("statsmodels_glm.pkl", {"_results.model.n_trials": np.array([1.0, 1.0])}),
+    ("statsmodels_glm.pkl", {"_results.model.n_trials": None}),
+    ("statsmodels_glm.pkl", {"_results.fit_history.params": lambda steps: steps[-2:]}),
+    ("statsmodels_ols.pkl", {"_results.model.rank": None}),
+    (OF_CLASS, {"n_iter_": np.array([99])}),
+    (OF_CLASS, {"penalty": "l2", "l1_ratio": 0.5}),  # that is of another penalty
+]
+
+
+@pytest.mark.parametrize(("fitted", "changes"), READ, ids=range(len(READ)))
+def test_what_is_read_at_the_edge_of_what_is_not(fitted, changes):
+    root = open_stored((CORPUS / fitted).read_bytes()).root if isinstance(fitted, str) else root_of(fitted)
+    assert draft_of_object(changed(root, changes), "pickle").origin is not None
+
+
+def test_coefficients_over_so_small_a_strength_are_beyond_doubles():
+    draft = draft_of_object(changed(root_of(OF_CLASS), {"C": 1e-300, "coef_.0.0": 1e10}), "pickle")
+    assert "predict numbers beyond doubles" in sentence_of(draft.of_known, X * 0, "y")
+
+
+@pytest.mark.parametrize(
+    ("family", "ended", "deviance", "read"),
+    [
+        ("binomial", True, 9.0, True), ("binomial", False, 0.0, True), ("binomial", False, SEPARATED, True),
+        ("binomial", False, 9.0, False), ("binomial", False, None, False), ("poisson", False, 0.0, False),
+    ],
+)  # fmt: skip
+def test_fits_that_took_all_their_steps_are_read_where_classes_are_separated(family, ended, deviance, read):
+    link = {"binomial": "logit", "poisson": "log"}[family]
+    printed = PrintedCoefficients({"": (F(1), F(1))}, family, link, 9, deviance, "y", ended=ended)
+    said = sentence_of(printed.draft, "f")
+    assert ("the fit took all of its 25 steps" in said) is not read
+    fitted = read_rds((CORPUS / "glm.rds").read_bytes())
+    for name, value in (("family", family), ("link", link)):
+        fitted = in_r(fitted, ["family", name], RObject("character", [value]))
+    fitted = in_r(fitted, ["converged"], RObject("logical", np.array([ended])))
+    fitted = in_r(fitted, ["deviance"], RObject("double", np.array([math.inf if deviance is None else deviance])))
+    assert ("the fit did not converge" in sentence_of(read_glm_rds, fitted)) is not read
+
+
+ONE = DesignColumn()
+NO_UNIT = DesignColumn(unit=None, why="no unit")
+
+
+def test_pairs_of_columns_and_what_their_sums_can_be():
+    def of(*values):
+        return DesignColumn(tuple((name, equals(value)) for name, value in values))
+
+    men, women, old = of(("sex", "M")), of(("sex", "F")), of(("age", 32))
+    assert _pair_key(ONE, ONE, 0, 0, WIDE) == ("all", None)
+    assert _pair_key(ONE, NO_UNIT, 1, 0, WIDE) == _pair_key(NO_UNIT, ONE, 1, 0, WIDE) == ((1, 0), None)
+    for other in (women, of(("sex", "F"), ("age", 32))):
+        assert _pair_key(men, other, 1, 0, WIDE) == ("none", None)
+    assert _pair_key(men, old, 1, 0, WIDE)[1] == (DesignColumn((*men.where, *old.where)), ONE)
+    for rows in (None, RowCount(5, None)):
+        assert replace(NONE, rows=rows)._range(men, old, "other") == (0, None)
+    assert replace(NONE, rows=RowCount(3, 7))._range(men, old, "other") == (0, 7)
+
+
+def inverse_of(rows, columns=("", "a"), **more):
+    """Return a draft of a mean and the number of ones among some rows, of which `a` is 1 in two."""
+    middle = np.linalg.inv(np.array([[6.0, 2], [2, 2]]))
+    exact = tuple(tuple(F(x).limit_denominator(99) for x in line) for line in middle.tolist())
+    off = tuple((F(0),) * 2 for _ in range(2))
+    return replace(NONE, columns=columns, middle=exact, off=off, rows=rows, **more)
+
+
+def test_the_number_of_rows_of_a_regression():
+    draft = inverse_of(RowCount(6, 6), unscaled=True)
+    assert draft.of_rows(6).rows == RowCount(6, 6)
+    assert inverse_of(None, unscaled=True).of_rows(6).rows == RowCount(6, 6)
+    assert inverse_of(RowCount(2, None), unscaled=True).of_rows(6).rows == RowCount(6, 6)
+    for rows in (5, 7):
+        assert f"the regression is of 6 rows, not {rows}" in sentence_of(draft.of_rows, rows)
+        assert "are of 6 to 6 rows" in sentence_of(guessed, inverse_of(RowCount(rows, rows), unscaled=True))
+    assert guessed(inverse_of(RowCount(6, None), unscaled=True)).rows == RowCount(6, None)
+    assert "are of 6 to 6 rows" in sentence_of(guessed, inverse_of(RowCount(7, None), unscaled=True))
+    tiny = replace(inverse_of(None, ("",), unscaled=True), middle=((F(4),),), off=((F(0),),))  # of a fourth of a row
+    assert "rows were weighted" in sentence_of(guessed, tiny)
+    for rows in (None, RowCount(6, None)):
+        assert "--rows" in sentence_of(lambda one: one.inverse, inverse_of(rows))
+    assert "a line sigma" in sentence_of(lambda one: one.inverse, inverse_of(RowCount(6, 6), ("b", "a")))
+    assert inverse_of(RowCount(6, 6)).inverse.middle == draft.middle
+
+
+def test_matrices_and_coefficients_of_other_sizes_are_refused():
+    one, odd = np.array([[0.1]]), "has no covariance of its 1 coefficients with each other"
+    assert odd in sentence_of(of_doubles, "f", ["a"], np.eye(2), [0.5], 9, 1.0, True)
+    assert odd in sentence_of(of_doubles, "f", ["a"], one * math.inf, [0.5], 9, 1.0, True)
+    assert odd in sentence_of(of_doubles, "f", ["a"], one, [0.5, 0.5], 9, 1.0, True)
+    assert of_doubles("f", ["a"], one, [], 9, 1.0, True).weights == ()
+    assert "singular" in sentence_of(of_doubles, "f", ["a", "b"], np.ones((2, 2)), [0.5, 0.5], 9, 1.0, True)
+
+
+def test_names_in_the_frames_of_pandas():
+    def frame(manager):
+        return Thing(Name("pandas", "DataFrame"), "newobj", (), {}, {"_mgr": manager})
+
+    def manager(*args):
+        return Thing(Name("pandas", "BlockManager"), "newobj", args, {}, {})
+
+    for odd in (None, "text", manager(), manager(1), manager(1, None), manager(1, []), manager(1, {0: ["a"]})):
+        assert _axis(frame(odd)) is None, odd
+    assert _axis(frame(manager(1, [["a", "b"]]))) == ["a", "b"]

@@ -279,6 +279,17 @@ def test_printed_regressions(text, said, tmp_path):
     assert any(one in found for one in said.split("|")), found
 
 
+def first_infinite(numbers):
+    made = np.array(numbers, dtype=np.float64)
+    made.flat[0] = np.inf
+    return made
+
+
+def of_class(name):
+    """Return what gives a stored object another class."""
+    return lambda thing: Thing(Name("statsmodels.api", name), "newobj", (), {}, dict(thing.fields()))
+
+
 LOGISTIC = LogisticRegression().fit(X, Y)
 PLAIN = {"linear": LinearDiscriminantAnalysis(store_covariance=True).fit(X, Y),
          "quadratic": QuadraticDiscriminantAnalysis(reg_param=0.1).fit(X, Y), "components": PCA().fit(X),
@@ -288,10 +299,15 @@ FITTED = [
     ("linear", {"priors_": np.zeros(3)}, "priors_: is not a table of 2 numbers"),
     ("linear", {"means_": np.zeros((2, 3))}, "means_: is not a table of 2 x 2 numbers"),
     ("linear", {"means_.0.0": np.nan}, "means_: holds nan"),
+    ("linear", {"means_": None}, "means_: is not a table of 2 x 2 numbers"),
+    ("linear", {"means_": np.zeros((2, 2), dtype=int)}, "means_: is not a table of 2 x 2 numbers"),
     ("quadratic", {"rotations_": None}, "rotations_: has not the axes of every class: the model is not fitted"),
+    ("quadratic", {"scalings_": None}, "rotations_: has not the axes of every class"),
+    ("quadratic", {"rotations_": lambda found: found[:1]}, "rotations_: has not the axes of every class"),
     ("quadratic", {"scalings_": lambda found: found[:1]}, "rotations_: has not the axes of every class"),
     ("components", {"n_samples_": "6"}, "n_samples_: 6 is not a number of rows"),
     ("components", {"n_samples_": 1}, "n_samples_: 1 is not a number of rows"),
+    ("components", {"n_samples_": 1 << 40}, "n_samples_: 1099511627776 is not a number of rows"),
     ("logistic", {"coef_": np.zeros((2, 2))}, "coef_: has no coefficients of 2 classes and 2 columns"),
     ("logistic", {"solver": "saga"}, "the solver saga stops at no known gradient"),
     ("logistic", {"penalty": "l1"}, "the penalty l1 is not smooth: only l2 is read"),
@@ -300,7 +316,12 @@ FITTED = [
     ("logistic", {"C": 0}, "has no settings C, tol and max_iter above 0"),
     ("logistic", {"tol": "x"}, "has no settings C, tol and max_iter above 0"),
     ("logistic", {"n_iter_": np.array([100])}, "the solver took all of its 100 steps (n_iter_)"),
-    ("logistic", {"n_iter_": None}, "the solver took all of its 100 steps (n_iter_)"),
+    ("logistic", {"n_iter_": None}, "n_iter_: has no number of steps"),
+    ("logistic", {"n_iter_": np.zeros(0)}, "n_iter_: has no number of steps"),
+    ("logistic", {"classes_": np.zeros(1)}, "coef_: has no coefficients of 1 classes and 2 columns"),
+    ("logistic", {"coef_": None}, "coef_: has no coefficients of 2 classes and 2 columns"),
+    ("several", {"coef_": first_infinite}, "coef_: has a coefficient that is no number"),
+    ("several", {"intercept_": first_infinite}, "coef_: has a coefficient that is no number"),
     ("logistic", {"intercept_": np.array([np.nan])}, "coef_: has a coefficient that is no number"),
     ("logistic", {"intercept_": np.zeros(2)}, "coef_: has a coefficient that is no number"),
     ("several", {"n_iter_": np.array([5, 5, 5])}, "a fit by itself for every class (multi_class='ovr') is not read"),
@@ -321,11 +342,30 @@ OF_STATSMODELS = [
     ("ols", {"_results.model.nobs": 2.0}, "model.nobs: 2.0 is not a number of rows"),
     ("ols", {"_results.model.nobs": 60.5}, "model.nobs: 60.5 is not a number of rows"),
     ("ols", {"_results.model.rank": 1}, "singular|combinations"),
+    ("ols", {"_results.params": None}, "params: has no coefficients"),
+    ("ols", {"_results.params": np.zeros(0)}, "params: has no coefficients"),
+    ("ols", {"_results.normalized_cov_params": None}, "normalized_cov_params: has no covariance of the coeff"),
+    ("ols", {"_results.normalized_cov_params": first_infinite}, "normalized_cov_params: has no covariance of the coe"),
+    ("ols", {"_results.model.nobs": None}, "model.nobs: None is not a number of rows"),
+    ("ols", {"_results.model.nobs": 3}, "model.nobs: 3 is not a number of rows"),  # as many as coefficients
+    ("ols", {"_results.model.nobs": float(1 << 40)}, "model.nobs: 1099511627776.0 is not a number of rows"),
+    ("ols", {"_results.model.nobs": 4}, "are of 59.99999972 to 60.00000028 rows, not 4"),
     ("ols", {"_results.model": 7}, "of statsmodels' linear models OLS is read, not this"),
     ("ols", {"_results": 7}, "of statsmodels' linear models OLS is read, not this"),
     ("logit", {"_results": 7}, "of statsmodels' models of classes and counts Logit, Poisson, MNLogit and GLM"),
     ("logit", {"_results.model": 7}, "MNLogit and GLM are read, not this"),
+    ("logit", {"_results.model": of_class("Probit")}, "MNLogit and GLM are read, not Probit"),
     ("logit", {"_results.params": np.zeros((2, 2))}, "params: has no coefficients"),
+    ("logit", {"_results.params": None}, "params: has no coefficients"),
+    ("logit", {"_results.params": np.zeros(0)}, "params: has no coefficients"),
+    ("logit", {"_results.params": first_infinite}, "params: has no coefficients"),
+    ("logit", {"_results.nobs": None}, "numbers of rows that are not whole are not read"),
+    ("logit", {"_results.model.exposure": np.array([0.0, 1.0])}, "a fit with offsets or exposures is not read"),
+    ("logit", {"_results.model.offset": np.array([0.0, 1.0])}, "a fit with offsets or exposures is not read"),
+    ("logit", {"_results.mle_retvals.score": lambda found: found[:1]}, "how far the solver was from the equations"),
+    ("logit", {"_results.mle_retvals.score": first_infinite}, "how far the solver was from the equations"),
+    ("mnlogit", {"_results.model._ynames_map": None}, "model._ynames_map: has no names of its 3 classes"),
+    ("mnlogit", {"_results.model._ynames_map": lambda names: dict.fromkeys(names, "a")}, "no names of its 3 classes"),
     ("logit", {"_results.nobs": 60.5}, "numbers of rows that are not whole are not read"),
     ("logit", {"_results.model.offset": np.ones(60)}, "a fit with offsets or exposures is not read"),
     ("logit", {"_results.mle_retvals": None}, "how far the solver was from the equations is not stored (mle_retvals)"),
@@ -333,6 +373,11 @@ OF_STATSMODELS = [
     ("glm", {"_results.model._has_freq_weights": True}, "rows by weight"),
     ("glm", {"_results.model._has_offset": True}, "a fit with offsets or exposures is not read"),
     ("glm", {"_results.model.n_trials": np.full(60, 2)}, "a binomial model of several trials per row is not read"),
+    ("glm", {"_results.model._has_var_weights": True}, "rows by weight"),
+    ("glm", {"_results.model._has_exposure": True}, "a fit with offsets or exposures is not read"),
+    ("glm", {"_results.model.n_trials": np.array([1.0, 2.0])}, "a binomial model of several trials per row"),
+    ("glm", {"_results.fit_history.params": lambda steps: steps[-1:]}, "how far the solver was from the equations"),
+    ("glm", {"_results.fit_history.params": lambda steps: steps[:-1]}, "how far the solver was from the equations"),
     ("glm", {"_results.fit_history": {}}, "how far the solver was from the equations is not stored (fit_history)"),
 ]  # fmt: skip
 
@@ -356,12 +401,19 @@ def uneven(table):
     return RObject(table.kind, by_level.reshape(-1, order="F"), table.attributes)
 
 
+def argued(name):
+    """Return what gives a call one more argument."""
+    return lambda call: RObject(call.kind, [*call.values, (name, RObject("symbol", "w"))], call.attributes)
+
+
 TWICE = RObject("integer", np.array([1, 6]))
 BY_METHOD = RObject("call", [("", RObject("symbol", "lda")), ("method", RObject("character", ["mve"]))])
 R_OBJECTS = [
     ("lda.rds", read_discriminant_rds, "call", BY_METHOD, "an analysis by another method than moments is not read"),
     ("lda.rds", read_discriminant_rds, "means/0", np.nan, "means: has no mean of every column in every class"),
     ("lda.rds", read_discriminant_rds, "counts", RObject("integer", np.array([1, 2, 3])), "means: has no mean of"),
+    ("lda.rds", read_discriminant_rds, "means/@dimnames", RObject("nothing", None), "means: has no mean of every"),
+    ("qda.rds", read_discriminant_rds, "scaling", RObject("double", np.ones(3)), "is not a root of every class's"),
     ("qda.rds", read_discriminant_rds, "scaling/0", np.nan, "scaling: is not a root of every class's covariance"),
     ("bayes_e1071.rds", read_bayes_rds, "apriori/0", 0.5, "0.5 is not a number of rows"),
     ("bayes_e1071.rds", read_bayes_rds, "apriori", lambda v: RObject(v.kind, v.values * 0, v.attributes), "counts 0"),
@@ -376,6 +428,9 @@ R_OBJECTS = [
     ("glm.rds", read_glm_rds, "family/0", RObject("character", ["Gamma"]), "a model of the family gamma is not read"),
     ("glm.rds", read_glm_rds, "family/1", RObject("character", ["probit"]), "with the link probit is not read"),
     ("glm.rds", read_glm_rds, "prior.weights/0", 2.0, "rows by weight"),
+    ("glm.rds", read_glm_rds, "call", argued("weights"), "rows by weight"),
+    ("glm_summary.rds", read_glm_rds, "call", argued("weights"), "rows by weight"),
+    ("glm_summary.rds", read_glm_rds, "call", argued("offset"), "a fit with offsets or exposures is not read"),
     ("glm.rds", read_glm_rds, "offset", RObject("double", np.ones(60)), "a fit with offsets or exposures is not read"),
     ("glm.rds", read_glm_rds, "converged", RObject("logical", np.array([0])), "the fit did not converge"),
     ("lm.rds", read_regression_rds, "rank", RObject("integer", np.array([2])), "some columns are combinations of"),

@@ -73,6 +73,11 @@ class Scatter:
     name: str = ""
     condition: float = 1.0
 
+    def squares(self, k: int) -> Fraction:
+        """Return more than what the squares of a column sum to, by the numbers that are stored."""
+        of_means = sum(n * Fraction(float(means[k])) ** 2 for n, means in self.groups)
+        return 2 * (abs(Fraction(float(self.matrix[k, k]))) + of_means)
+
 
 @dataclass(frozen=True, eq=False)
 class ScatterDraft(MeansDraft):
@@ -133,15 +138,18 @@ class ScatterDraft(MeansDraft):
             if made is None or made.unit is None:
                 what = f"the covariances of '{feature.name[:60]}'"
                 yield UnusedPublication(what, why, labels=bool(scatter.where), about="columns")
-            columns.append(made)
+            columns.append(None if made is None or made.unit is None else made)
         sizes = [Fraction(0) if c is None else max(abs(c.ends[0]), abs(c.ends[1]), Fraction(1)) for c in columns]
         rows = sum(n for n, _ in scatter.groups)
         off = JOINED * (rows + len(columns) + 16) * scatter.unit * Fraction(scatter.condition)
-        all_off = off * rows * sum(size * size for size in sizes)
+        all_off = off * sum(
+            scatter.squares(k) if one is None else rows * size * size
+            for k, (one, size) in enumerate(zip(columns, sizes, strict=True))
+        )
         where = binder.translate(scatter.where)
         for i, one in enumerate(columns):
             for j, other in enumerate(columns[: i + 1]):
-                if one is None or other is None or one.unit is None or other.unit is None or (i == j and one.bit):
+                if one is None or other is None or (i == j and one.bit):
                     continue
                 names = " and ".join(f"'{self.features[k].name[:60]}'" for k in dict.fromkeys((j, i)))
                 if why := one.beside(other):
@@ -153,7 +161,7 @@ class ScatterDraft(MeansDraft):
                     total += n * Fraction(float(means[i])) * Fraction(float(means[j]))
                     each = JOINED * (n + 8) * scatter.unit
                     error += n * sizes[i] * sizes[j] * each * (2 + each)
-                unit = one.unit * other.unit
+                unit = one.unit * other.unit  # type: ignore[operator]  # columns without one are None here
                 low, high = unit * math.ceil((total - error) / unit), unit * math.floor((total + error) / unit)
                 if low > high:
                     raise ContradictionError(

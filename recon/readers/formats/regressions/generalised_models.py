@@ -100,11 +100,13 @@ def _of_sklearn(thing: Thing, form: str) -> Draft:
         raise Unsupported("class_weight: the sums are of rows by weight, which are not read")
     if not all(isinstance(x, (int, float)) and x > 0 for x in (strength, tolerance, most)):
         raise ReleaseError("has no settings C, tol and max_iter above 0")
-    if not isinstance(steps, np.ndarray) or not steps.size or int(steps.max()) >= most:
+    if not isinstance(steps, np.ndarray) or not steps.size:
+        raise ReleaseError("has no number of steps", place="n_iter_")
+    if steps.size > 1:
+        raise Unsupported("a fit by itself for every class (multi_class='ovr') is not read: multinomial ones are")
+    if int(steps[0]) >= most:
         raise Unsupported(f"the solver took all of its {most} steps (n_iter_): how far its gradient was is not known")
     free = penalty in {None, "none"} or (penalty == "deprecated" and math.isinf(strength))
-    if fits > 1 and steps.size != 1:
-        raise Unsupported("a fit by itself for every class (multi_class='ovr') is not read: multinomial ones are")
     fitted = bool(thing.get("fit_intercept", True))
     ones = np.ravel(constant).astype(np.float64) if fitted else np.zeros(fits)
     if ones.shape != (fits,) or not (np.isfinite(coef).all() and np.isfinite(ones).all()):
@@ -189,9 +191,9 @@ class MultinomialDraft(ScoreDraft):
 def _of_statsmodels(thing: Thing, form: str) -> Draft:
     """Return the fit of statsmodels: Logit, MNLogit, Poisson or GLM, with or without its data."""
     found = thing.get("_results", thing)
-    model = found.get("model") if isinstance(found, Thing) else None
-    name = getattr(model, "class_name", "this")
-    if not isinstance(model, Thing) or name not in {*FAMILIES, "GLM"}:
+    model: Any = found.get("model") if isinstance(found, Thing) else None
+    name = model.class_name if isinstance(model, Thing) else "this"
+    if name not in {*FAMILIES, "GLM"}:
         raise Unsupported(
             f"of statsmodels' models of classes and counts {', '.join(FAMILIES)} and GLM are read, not {name}"
         )
@@ -256,7 +258,7 @@ def _class_names(model: Thing, size: int) -> tuple[Value, ...]:
     found = model.get("_ynames_map")
     held = [found.get(k) for k in range(size)] if isinstance(found, dict) and len(found) == size else []
     names = [one for one in held if isinstance(one, str)]
-    if len(set(names)) < size or size < 2:
+    if len(set(names)) < size:
         raise ReleaseError(f"has no names of its {size} classes", place="model._ynames_map")
     numbers = [plain_number(Fraction(one)) if PLAIN_NUMBER.fullmatch(one) else None for one in names]
     same = all(str(number) == one.removesuffix(".0") for number, one in zip(numbers, names, strict=True))
@@ -272,7 +274,7 @@ def _names_of(get: Any, key: str) -> list[str] | None:
 
 
 def _refuse_shifted(*given: Any) -> None:
-    if any(np.any(resolve(one)) for one in given if one is not None):
+    if any(np.any(resolve(one)) for one in given):
         raise Unsupported(SHIFTED)
 
 
@@ -297,7 +299,7 @@ def _last_step(history: Any, weights: Any) -> tuple[float, ...]:
     """Return by how much the last step of a fit moved each coefficient; `Unsupported` where that is not stored."""
     steps = [resolve(one) for one in history.get("params", ())] if isinstance(history, dict) else []
     whole = [one for one in steps if isinstance(one, np.ndarray) and one.shape == weights.shape]
-    if len(whole) < 2 or not np.allclose(whole[-1], weights, rtol=1e-12, atol=1e-12):
+    if len(whole) < 2 or not np.allclose(whole[-1], weights, rtol=1e-12, atol=0):
         raise Unsupported("how far the solver was from the equations is not stored (fit_history): fit it by IRLS")
     return tuple(np.abs(whole[-1] - whole[-2]).tolist())
 

@@ -178,8 +178,8 @@ class CovarianceDraft(Draft):
                     said.append(pair)
                 place[i][j] = place[j][i] = numbers[key]
         settled = settled_sums(self.inverse, SumStructure(place, units, ends, names))
-        for pair, unit, (low, high), name in zip(said, units, settled, names, strict=True):
-            if pair is None or unit is None or not (pair[0].where or pair[0].of or pair[1].where or pair[1].of):
+        for pair, (low, high), name in zip(said, settled, names, strict=True):
+            if pair is None:
                 continue
             if why := pair[0].beside(pair[1]):
                 left.append(UnusedPublication(f"the covariance of {name}", why, about="columns"))
@@ -254,7 +254,7 @@ def _pair_key(
     if one.bit and other.bit:
         where = tuple(dict.fromkeys((*one.where, *other.where)))
         if not where:
-            return "all", (one, other)
+            return "all", None
         if not all(domain.resolve(where).values()):
             return "none", None
         return frozenset(where), (DesignColumn(where), DesignColumn())
@@ -380,7 +380,7 @@ def guessed(draft: CovarianceDraft) -> CovarianceDraft:
     sums, at = enclosed_sums(draft.inverse), draft.columns.index("")
     low, high = math.ceil(sums[at][at][0]), math.floor(sums[at][at][1])
     rows = draft.rows or RowCount(max(1, low), max(1, high))
-    if low > high or high < 1 or not rows.low <= high or not low <= (rows.high or low):
+    if not rows.low <= high or not low <= (rows.high or low):
         ends = f"{short_number(sums[at][at][0], 10)} to {short_number(sums[at][at][1], 10)}"
         raise ContradictionError(
             f"the digits of the covariances are of {ends} rows{'' if draft.rows is None else f', not {rows.low:,}'}: "
@@ -466,7 +466,7 @@ def of_doubles(
     if inverse.shape != (size, size) or not np.isfinite(inverse).all() or len(weights) not in {0, size}:
         raise ReleaseError(f"has no covariance of its {size} coefficients with each other")
     off = float_errors(inverse, rows or 1_000_000)
-    if not np.isfinite(off).all():
+    if not math.isfinite(off[0, 0]):  # then all of them
         raise Unsupported(SINGULAR)
     columns = without_constant(names)
     each = weight_errors(inverse, np.array(weights), scale, rows) if rows and len(weights) else Fraction(0)
