@@ -396,6 +396,47 @@ def test_shrunk_trees_say_sizes_where_classes_do_not_follow():
     assert (draft.origin.counts, draft.classes) == (("size",), None)
 
 
+INF, NAN = float("inf"), float("nan")
+PLAIN = {  # what reads a value, and values -> what they are, None where they are refused
+    "number": [(1e300, 1e300), (-1e300, -1e300), (1.1e300, None), (-1.1e300, None), (INF, None), (-INF, None),
+               (NAN, None), (True, None), ("1", None), (None, None), (10**400, None), (3, 3.0)],
+    "count": [(1 << 53, 1 << 53), ((1 << 53) + 1, None), (2.0**53, 1 << 53), (0, 0), (-0.0, 0), (-1, None), (0.5, None),
+              (INF, None), (NAN, None), (True, None), ("1", None), (None, None), ([1], None)],
+    "parts": [([1], [1]), ((1, 2), [1, 2]), (np.array([1]), [1]), ([], None), (5, None), ("ab", None), ({1: 2}, None),
+              (np.array([[1]]), None), (None, None)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "value", "read"), [(what, *one) for what, each in PLAIN.items() for one in each])
+def test_values_of_stored_objects_are_read_up_to_their_limits(what, value, read):
+    def found():
+        return (
+            plain_values.parts(value, "rules", "here")
+            if what == "parts"
+            else getattr(plain_values, what)(value, "here")
+        )
+
+    if read is None:
+        with pytest.raises(ReconError, match=r"^here: holds "):
+            found()
+    else:
+        assert found() == read
+
+
+@pytest.mark.parametrize(
+    ("share", "rows", "read"),
+    [(0.3, 10, 3), (1 / 3, 3, 1), (0.0, 7, 0), (1.0, 7, 7), (NAN, 0, 0), (0.31, 10, None), (1.1, 10, None),
+     (-0.1, 10, None), (123_456_789 / 10**9, 10**9, 123_456_789), (123_456_789.4 / 10**9, 10**9, None),
+     (1 + 1e-9, 10, 10), (NAN, 3, None), ((10**13 - 1) / 10**13, 10**13, 10**13 - 1), (-1e-9, 10, 0), (0.3 + 1e-8, 10, 3), (0.3 + 1e-6, 10, None)],
+)  # fmt: skip
+def test_a_share_of_rows_is_a_whole_number_of_them(share, rows, read):
+    if read is None:
+        with pytest.raises(ReconError, match=r"^here: holds "):
+            plain_values.share_of(share, rows, "here")
+    else:
+        assert plain_values.share_of(share, rows, "here") == read
+
+
 def test_names_are_told_from_what_is_none():
     cells = np.array(["a", "b"], dtype=object)
     args = (Name("pandas", "Index"), {"data": cells})

@@ -360,6 +360,28 @@ def test_numbers_are_added_up_in_units_of_the_last_decimal_exactly(text):
     assert (table.decimals, int(table.totals[0])) == UNITS[text]
 
 
+def test_codes_of_rows_are_the_lowest_of_their_hierarchy(tmp_path):
+    (tmp_path / "h.hrc").write_text("N\n@x\n@y\n")
+    tree = f"a={tmp_path / 'h.hrc'}"
+    found = table_of_rows(ROWS, [("a",)], RespondentColumns("v"), (tree,), 3, "f")
+    assert dict(zip(found.codes, found.totals.tolist(), strict=True)) == {("x",): 6, ("y",): 4, ("N",): 10, ("",): 10}
+    for code in ("N", "z"):
+        with pytest.raises(ReconError, match=f"'{code}' is none of the lowest codes of"):
+            table_of_rows({**ROWS, "a": ["x", code, "y"]}, [("a",)], RespondentColumns("v"), (tree,), 3, "f")
+
+
+def test_one_of_several_values_of_an_argus_table_is_read_by_its_name(tmp_path):
+    found = argus(tmp_path, RDA + "w\n  <NUMERIC>\n", TAB.replace("\n", ";6\n"), "w")
+    assert (found.value, found.totals.tolist()) == ("w", [6, 6, 6])
+
+
+def test_weights_of_values_that_the_rules_look_at_are_added_up_exactly_too():
+    rows = {"a": ["x", "y"], "v": ["1", "1"], "s": ["3", "1"], "w": [str(1 << 49), "1"]}
+    for what in (RespondentColumns("v", weight="w", shadow="s"), RespondentColumns("s", weight="w", shadow="v")):
+        with pytest.raises(ReconError, match=r"may add up to more than 2\^50"):
+            table_of_rows(rows, [("a",)], what, (), 2, "f")
+
+
 def test_a_weight_times_its_value_adds_up_to_2_to_the_50_at_most():
     for weight, fits in ((1 << 48, True), ((1 << 48) + 1, False)):
         rows = {"a": ["x", "y"], "v": ["3", "1"], "w": [str(weight), "1"]}
@@ -372,7 +394,9 @@ def test_a_weight_times_its_value_adds_up_to_2_to_the_50_at_most():
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("a\nx\n", "is no table of totals"), ("v\n3\n", "is no table of totals"), ("a,v\nx\n", "line 2: has 1 cells"),
+    [("a\nx\n", "is no table of totals"), ("v\n3\n", "is no table of totals"), ("a,b\nx,3\n", "is no table of totals"),
+     ("", "is no table of totals"), ("a,v\nz,*\n", "line 2: nobody is in a = z"), ("a,v\nx,6.5\n", "a = x is 6.5 here and 6"),
+     ("a,v\nx\n", "line 2: has 1 cells"),
      ("a,z,v\nx,q,6\n", "a column 'z'"), ("a,v\nz,6\n", "nobody is in a = z")],
 )  # fmt: skip
 def test_what_is_out_must_be_a_table_of_the_same_respondents(text, why):
@@ -384,7 +408,9 @@ def test_what_is_out_must_be_a_table_of_the_same_respondents(text, why):
 
 def test_a_cell_that_is_out_and_hidden_or_of_nobody_says_nothing():
     table = table_of_rows(ROWS, [("a",)], RespondentColumns("v"), (), 3, "f")
-    shown, gone = lines_of_earlier(table, [earlier_totals("a,v\nz,0\nx,*\ny,4\n", "v", "o.csv")])
+    for hidden in ("*", ""):
+        shown, gone = lines_of_earlier(table, [earlier_totals(f"a,v\nz,0\nx,{hidden}\ny,4.0\n", "v", "o.csv")])
+        assert (shown.sum(), gone.sum()) == (1, 1)
     at = [codes[0] for codes in table.codes]
     assert [at[k] for k in shown.nonzero()[0]] == ["y"]
     assert [at[k] for k in gone.nonzero()[0]] == ["x"]

@@ -400,7 +400,7 @@ def near(a: Fraction | int, b: Fraction | int, within: Fraction) -> bool:
 
 def is_whole(weight: Fraction | int, total: Fraction | int) -> bool:
     """Return whether a weight, of so many, is a whole number, but for what arithmetic in double precision loses."""
-    return near(weight, round(weight), max(Fraction(1, 10**6), Fraction(total) / 10**9))  # measured: 2e-15 of the total
+    return near(weight, round(weight), max(Fraction(1, 10**6), Fraction(total) / 10**12))  # measured: 2e-15 of it
 
 
 def slack_of(thresholds: Iterable[Threshold]) -> Callable[[Value], Fraction]:

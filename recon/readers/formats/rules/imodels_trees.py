@@ -157,7 +157,7 @@ def _unshrunk_counts(thing: Thing, tree: Thing, arrays: TreeArrays) -> NodeCount
 def _unshrunk(arrays: TreeArrays, scheme: str, reg: float) -> NDArray[np.float64] | None:
     """Return the share of each class per node before shrinkage, None for an unknown scheme; level by level."""
     after, weight = arrays.value, arrays.weighted
-    if scheme not in {"node_based", "constant", "leaf_based"} or reg < 0 or (weight <= 0).any():
+    if scheme not in {"node_based", "constant", "leaf_based"} or (weight <= 0).any():
         return None
     before = after.copy()
     if scheme == "leaf_based":

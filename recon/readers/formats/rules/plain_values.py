@@ -89,7 +89,7 @@ def opposite(test: Test) -> Test:
 
 MAX_ROWS = 1 << 53  # what double precision counts
 MAX_PARTS = 1_000_000  # rules or nodes of one model
-WHOLE_TOLERANCE = 1e-6  # a share times a number of rows must be whole to this precision (measured: 2e-13 at 10^5 rows)
+WHOLE_TOLERANCE = 1e-6  # a share times a number of rows is whole to this precision (measured: 2e-13 at 10^5 rows)
 
 
 def number(value: Any, place: str) -> float:
@@ -113,9 +113,7 @@ def share_of(share: Any, rows: int, place: str) -> int:
     if not rows:
         return 0
     found = number(share, place) * rows
-    if not -WHOLE_TOLERANCE <= found <= rows + WHOLE_TOLERANCE or abs(found - round(found)) > WHOLE_TOLERANCE * max(
-        1.0, rows * 1e-3
-    ):
+    if not 0 <= round(found) <= rows or abs(found - round(found)) > max(WHOLE_TOLERANCE, rows * 1e-14):
         raise ReleaseError(f"holds {short_text(share)}, which is not a share of {rows} rows", place=place)
     return round(found)
 
