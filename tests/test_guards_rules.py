@@ -232,12 +232,44 @@ def test_what_a_list_of_corels_says_of_rows_that_are_no_box_is_nothing():
     assert boxes([1], [-1]) == [[("a", one)], [("a", no)]]
 
 
+def test_names_of_a_list_of_corels_are_told_from_numbers_of_columns():
+    assert saved(SAVED).named
+    assert not saved(SAVED | {"f": ["feature1", "feature2", "feature3"]}).named
+    for name, label in (
+        ("", "label"),
+        ("y" * 1000, "y" * 1000),
+        ("y" * 1001, "label"),
+        (7, "label"),
+        ("a", "a (label)"),
+    ):
+        assert saved(SAVED | {"p": name}).label[: len(label)] == label
+
+
+def test_what_rules_of_corels_that_are_not_compared_say_is_unused(monkeypatch):
+    monkeypatch.setattr(corels_saved, "MAX_COMPARED", 2)
+    assert saved(SAVED).origin.unused == ()
+    monkeypatch.setattr(corels_saved, "MAX_COMPARED", 1)
+    (only,) = saved(SAVED).origin.unused
+    assert only.what == "the classes of the last 1 rules"
+
+
+def test_leaf_values_of_figs_are_unused_where_counts_do_not_say_them():
+    def unused(values, *more):
+        found = figs_thing(values, [8, 4, 4])
+        found.state["trees_"] += [figs_thing(values, [8, 4, 4]).state["trees_"][0] for _ in more]
+        return [one.labels for one in imodels_figs.read(found, "pickle").origin.unused]
+
+    counts, weights = [[4, 4], [3, 1], [1, 3]], [[4, 4], [3.2, 0.8], [0.8, 3.2]]
+    assert (unused(counts), unused(weights), unused(counts, "two")) == ([], [True], [False])
+
+
 def test_what_leaves_of_dl85_do_not_say_is_left_out():
     def figures(tree, **more):
         found = dl85.read(dl85_thing(tree, **more), "pickle").models[0].statements
         return [figure.name for figure in found]
 
-    assert figures(GROWN, min_sup=True) == figures(GROWN)
+    assert figures(GROWN, min_sup=True) == figures(GROWN, min_sup=0) == figures(GROWN, min_sup="5") == figures(GROWN)
+    assert not any(name.startswith("rows of") for name in figures(GROWN, min_sup=1))
     assert len([name for name in figures(GROWN, min_sup=5) if name.startswith("rows of")]) == 3
     again = GROWN | {"right": GROWN["right"] | {"feat": 0}}  # asks the same twice: one leaf is nobody's
     assert len([name for name in figures(again) if name.startswith("errors of")]) == 2
@@ -370,6 +402,8 @@ def test_a_fitted_streed_tree_is_read_or_refused_by_name(monkeypatch):
     ):
         with pytest.raises(ReconError, match=said):
             streed.of_model(model)
+    monkeypatch.setattr(streed, "MAX_PARTS", 3)
+    assert streed.of_model(fake_streed()).models
     monkeypatch.setattr(streed, "MAX_PARTS", 2)
     with pytest.raises(ReconError, match="the tree has more than 2 nodes"):
         streed.of_model(fake_streed())
@@ -426,8 +460,9 @@ def test_values_of_stored_objects_are_read_up_to_their_limits(what, value, read)
 @pytest.mark.parametrize(
     ("share", "rows", "read"),
     [(0.3, 10, 3), (1 / 3, 3, 1), (0.0, 7, 0), (1.0, 7, 7), (NAN, 0, 0), (0.31, 10, None), (1.1, 10, None),
-     (-0.1, 10, None), (123_456_789 / 10**9, 10**9, 123_456_789), (123_456_789.4 / 10**9, 10**9, None),
-     (1 + 1e-9, 10, 10), (NAN, 3, None), ((10**13 - 1) / 10**13, 10**13, 10**13 - 1), (-1e-9, 10, 0), (0.3 + 1e-8, 10, 3), (0.3 + 1e-6, 10, None)],
+     (-0.1, 10, None), (NAN, 3, None), (1 + 1e-9, 10, 10), (-1e-9, 10, 0), (0.3 + 1e-8, 10, 3), (0.3 + 1e-6, 10, None),
+     (123_456_789 / 10**9, 10**9, 123_456_789), (123_456_789.4 / 10**9, 10**9, None),
+     ((10**13 - 1) / 10**13, 10**13, 10**13 - 1)],
 )  # fmt: skip
 def test_a_share_of_rows_is_a_whole_number_of_them(share, rows, read):
     if read is None:

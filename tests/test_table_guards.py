@@ -395,8 +395,8 @@ def test_a_weight_times_its_value_adds_up_to_2_to_the_50_at_most():
 @pytest.mark.parametrize(
     ("text", "why"),
     [("a\nx\n", "is no table of totals"), ("v\n3\n", "is no table of totals"), ("a,b\nx,3\n", "is no table of totals"),
-     ("", "is no table of totals"), ("a,v\nz,*\n", "line 2: nobody is in a = z"), ("a,v\nx,6.5\n", "a = x is 6.5 here and 6"),
-     ("a,v\nx\n", "line 2: has 1 cells"),
+     ("", "is no table of totals"), ("a,v\nz,*\n", "line 2: nobody is in a = z"),
+     ("a,v\nx,6.5\n", "a = x is 6.5 here and 6"), ("a,v\nx\n", "line 2: has 1 cells"),
      ("a,z,v\nx,q,6\n", "a column 'z'"), ("a,v\nz,6\n", "nobody is in a = z")],
 )  # fmt: skip
 def test_what_is_out_must_be_a_table_of_the_same_respondents(text, why):
@@ -422,7 +422,9 @@ def test_files_that_would_say_something_else_are_not_written():
         table_files([one, two], [], "t")
     for cell in (",;|\t", 'say "x"', "two\nlines"):
         with pytest.raises(ReconError, match="cannot be written to a"):
-            table_files([WrittenVariable("a", (), [cell])], [], "t")
+            table_files([WrittenVariable("a", (), ["x", cell])], [], "t")
+    parts = SdcProblem(("a",), ("T",), [["x", "y"]], ["2", "3"], {}, ["s"] * 2, {})  # without a line of everybody
+    assert ".R" in sdc_files([parts], "t")
     problem = SdcProblem(("freq",), ("T",), [["T", "x", "y"]], ["5", "2", "3"], {}, ["s"] * 3, {})
     with pytest.raises(ReconError, match="keeps the name 'freq'"):
         sdc_files([problem], "t")
@@ -432,6 +434,14 @@ def test_files_that_would_say_something_else_are_not_written():
     tree = CategoryTree.of("a", "h", {"x": None, "x1": "x", "x2": "x"})
     whole = SdcProblem(("a",), ("T",), [["T", "x", "x1", "x2"]], ["5", "5", "2", "3"], {}, ["s"] * 4, {"a": tree})
     assert ".R" in sdc_files([whole], "t")
+
+
+@pytest.mark.parametrize(
+    "text", ["n\n  <FREQUENCY>\n", "a\n  <RECODEABLE>\n", RDA.replace("<MAXSCORE>", "<FREQUENCY>")]
+)
+def test_metadata_without_codes_or_with_several_counts_are_of_no_table(text):
+    with pytest.raises(ReconError, match="names no table of counts: <RECODABLE> variables and one <FREQUENCY>"):
+        metadata_of(text, "f")
 
 
 def test_metadata_have_blank_lines():
@@ -444,6 +454,11 @@ SECTIONS = {
     "sums of other people": ("Kind,f,m\nSex,,\nA,30,14\nB,10,10\nAge,,\nC,9,12\nD,10,12\n", "stands alone"),
     "sums of few people": ("Kind,f,m\nSex,,\nA,1,1\nB,1,0\nAge,,\nC,1,1\nD,1,0\n", "stands alone"),
     "a total of others": ("Kind,f,m\nSex,,\nA,30,14\nB,10,10\nAge,,\nC,20,12\nD,20,12\nTotal,41,24\n", "alone"),
+    "a label of two of three": (
+        "Kind,f,m\nSex,,\nA,30,14\nB,10,10\nAge,,\nC,20,12\nD,20,12\nTown,,\nA,5,4\nE,35,20\n",
+        "stands alone",
+    ),
+    "one label alone": ("Kind,f,m\nSex,,\nA,40,24\nAge,,\nC,20,12\nD,20,12\n", "stands alone"),
     "sums that are hidden": ("Kind,f,m\nSex,,\nA,*,14\nB,10,10\nAge,,\nC,*,12\nD,10,12\n", "stands alone"),
 }
 
@@ -453,6 +468,17 @@ def test_lines_without_counts_are_headings_only_where_sums_or_labels_show_it(nam
     text, why = SECTIONS[name]
     with pytest.raises(ReconError, match=why):
         counted_table(text_sheet(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("Kind,f,m\nSex,,\nA,5,5\nB,5,5\nAge,,\nC,4,6\nD,6,4\n", ("Sex", "Age")),  # 20 people by chance seldom
+     ("Kind,f,m\nSex,,\nA,1,1\nB,1,0\nAge,,\nC,1,1\nD,1,0\nTotal,2,1\n", ("Sex", "Age")),
+     ("Kind,f,m\nN,,\nA,1,1\nB,1,0\nS,,\nA,5,1\nB,7,0\n", ("section", "Kind")),
+     ("Kind,n\nN,*\n  A,3\n  B,*\nS,*\n  A,4\n  B,5\n", ("Kind", "Kind 2"))],
+)  # fmt: skip
+def test_headings_that_sums_or_labels_show_are_read(text, names):
+    assert counted_table(text_sheet(text)).names[: len(names)] == names
 
 
 def test_an_indented_line_below_one_of_nobody_shows_nothing():

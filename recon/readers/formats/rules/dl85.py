@@ -136,7 +136,7 @@ def _statements(
 ) -> list[PublishedFigure]:
     """Return per leaf the rows of other classes, that its value is the commonest, and its least number of rows."""
     support = thing.get("min_sup")
-    minimum = support if isinstance(support, int) and not isinstance(support, bool) and support > 1 else 1
+    minimum = support if isinstance(support, int) and not isinstance(support, bool) else 1
     out: list[PublishedFigure] = []
     tests = 0
     for i, path in leaf_paths(nodes):

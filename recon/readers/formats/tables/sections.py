@@ -74,7 +74,7 @@ def section_columns(
         return SectionColumns(("",), tuple(cells), left, True)
     apart = sum(map(len, labels)) == len(set.union(*labels))
     sums = [_sums(some, stub, values, is_total, number) for _, some in parts]
-    if not apart or None in sums or len(set(sums)) > 1 or min(map(len, labels)) < 2:
+    if not apart or len(set(sums)) > 1 or min(map(len, labels)) < 2:
         return None
     said = {tuple(number(row.cells[k]) for k in values) for row in whole}
     if said - {sums[0]} or (not said and sum(sums[0] or ()) < FEWEST):
@@ -152,7 +152,7 @@ def _adds_up(rows: Sequence[SheetRow], parts: Mapping[int, Sequence[int]], numbe
     for whole, some in parts.items():
         for k in range(1, len(rows[whole].cells)):
             said, each = number(rows[whole].cells[k]), [number(rows[i].cells[k]) for i in some]
-            if said is None or not said:
+            if not said:
                 continue
             shown = sum(count or 0 for count in each)
             exact += None not in each and shown == said
