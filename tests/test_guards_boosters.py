@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import io
 import itertools
 import json
 import struct
+import zipfile
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,7 +37,7 @@ from recon.readers.formats.boosters.lightgbm.file import (
 from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, _to_split, read_lightgbm
 from recon.readers.formats.boosters.pickled import read as read_pickled
 from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
-from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes
+from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes, read_spark
 from recon.readers.formats.boosters.xgboost.file import json_booster as xgboost_json
 from recon.readers.formats.boosters.yggdrasil import _message, _varint
 from recon.readers.formats.detection import read_draft
@@ -116,12 +118,17 @@ REFUSED = [
     ("xgb", {f"{TREE}.split_type": [0]}, "split_type: a list of 7 is expected"),
     ("xgb", {f"{TREE}.split_type": "0000000"}, "split_type: a list of 7 is expected"),
     ("xgb", {f"{TREE}.left_children.0": 0.5}, "trees[0]: the link to node 0.5 makes no tree"),
+    ("xgb", {f"{TREE}.left_children.0": 7}, "trees[0]: the link to node 7 makes no tree"),
     ("xgb", {f"{TREE}.left_children.0": 99}, "trees[0]: the link to node 99 makes no tree"),
     ("xgb", {f"{TREE}.left_children.0": 0}, "trees[0]: the link to node 0 makes no tree|makes no tree"),
     ("xgb", {f"{TREE}.split_indices.0": 9}, "split_indices[0]: feature 9 is none of 5"),
+    ("xgb", {f"{TREE}.split_indices.0": 5}, "split_indices[0]: feature 5 is none of 5"),
     ("xgb", {"learner.objective.reg_loss_param": {"scale_pos_weight": "2"}}, "weighs its classes (scale_pos_weight)"),
     ("xgb", {"learner.objective.name": "rank:pairwise"}, "covers of XGBoost's objective 'rank:pairwise' are sums"),
     ("xgb categories", {f"{TREE}.categories_segments.0": 99}, "the categories 99..1"),
+    ("xgb categories", {f"{TREE}.categories_segments.0": -1}, "the categories -1.."),
+    ("xgb categories", {f"{TREE}.categories_sizes.0": 0}, "the categories 0..0 are not there"),
+    ("xgb categories", {f"{TREE}.categories_sizes.0": 99}, "the categories 0..99 are not there"),
     ("xgb categories", {f"{TREE}.categories.0": 99}, "of 'grade' are not all known"),
     ("xgb categories", {"learner.gradient_booster.model.cats.enc.0.offsets": ["x"] * 3}, "of 'city' are not texts"),
     # XGBoost's dumps
@@ -135,6 +142,7 @@ REFUSED = [
     ("xgb dump", {"0.children.0.cover": GONE}, "the XGBoost dump has no covers: dump it again with with_stats=True"),
     ("xgb dump categories", {"0.split_condition": []}, "the categories [] of 'grade' are not all known"),
     ("xgb dump categories", {"0.split_condition": [-1]}, "the categories [-1] of 'grade' are not all known"),
+    ("xgb dump categories", {"0.split_condition": [-1, 1]}, "the categories [-1, 1] of 'grade' are not all known"),
     # CatBoost's JSON
     ("cat", {"features_info": 7}, "is not JSON of CatBoost's save_model|of no format that is read"),
     ("cat", {"features_info.float_features": 7}, "features_info.float_features: no list of objects"),
@@ -330,6 +338,72 @@ def test_a_text_of_one_tree_or_without_a_setting_that_is_off_proves_classes():
     one = TEXT[: TEXT.index("\nTree=1")] + "\n" + TEXT[TEXT.index("\nend of trees") :]
     for text, counts in ((one, ("exact",)), (TEXT.replace("[lambda_l1: 0]\n", ""), ("exact", "size"))):
         assert read_draft(text.encode(), 1 << 28).origin.counts == counts
+
+
+CANCELLED = """tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+objective=binary sigmoid:1
+feature_names=x
+feature_infos=[0:9]
+
+Tree=0
+num_leaves=3
+split_feature=0 0
+threshold=2.5 6.5
+decision_type=2 2
+left_child=-1 -2
+right_child=1 -3
+leaf_value=-0.1 0.1 0
+leaf_weight=1 1 0.5
+leaf_count=4 4 2
+internal_value=0 0
+shrinkage=0.1
+
+Tree=1
+num_leaves=2
+split_feature=0
+threshold=2.5
+decision_type=2
+left_child=-1
+right_child=-2
+leaf_value={values}
+leaf_weight={weights}
+leaf_count=4 6
+internal_value=0
+shrinkage=0.1
+
+end of trees
+
+parameters:
+[learning_rate: 0.1]
+end of parameters
+"""
+
+
+def test_a_leaf_of_as_many_rows_of_both_classes_says_nothing_of_the_learning_rate():
+    """1, 3 and 1 rows of the class among 4, 4 and 2, from a score of 0: the gradients of the third leaf cancel."""
+    scores, ones = np.repeat([-0.1, 0.1, 0.0], (4, 4, 2)), np.array([1, 0, 0, 0, 1, 1, 1, 0, 1, 0])
+    share = 1 / (1 + np.exp(-scores))
+    sums = [[float(part.astype(np.float32).astype(float).sum()) for part in (found[:4], found[4:])]
+            for found in (share - ones, share * (1 - share))]  # fmt: skip
+    values = " ".join(repr(-0.1 * g / h) for g, h in zip(*sums, strict=True))
+    text = CANCELLED.format(values=values, weights=" ".join(map(repr, sums[1])))
+    (model,) = read_draft(text.encode(), 1 << 28).models
+    assert [node.support.counts for node in model.members()[0].nodes if node.condition is None] == [
+        (3, 1), (1, 3), (1, 1)
+    ]  # fmt: skip
+    assert model.scores
+
+
+@pytest.mark.parametrize("rate", [0.1, 0, -0.1])
+def test_classes_follow_whatever_rate_a_later_tree_names(rate):
+    def root(file):
+        draft = read_lightgbm(file)
+        return draft.origin.counts, draft.models[0].members()[0].nodes[0].support
+
+    assert root(changed(parsed("lgb"), {"tree_info.1.shrinkage": rate})) == root(parsed("lgb"))
 
 
 def test_a_leaf_without_rows_is_one():
@@ -622,6 +696,21 @@ def test_what_nodes_of_spark_test(at, given, many, said):
     found = sentence_of(_SparkNodes(COLUMNS, {})._test, split, "data")
     assert said in found
     assert bool(found) == bool(said)
+
+
+@pytest.mark.parametrize(("told", "found"), [(1, 1), (3, 3), (0, None), (4, None), (2.0, None), (None, None)])
+def test_numbers_of_what_a_model_of_spark_has(told, found):
+    part = SparkPart("M", {"k": told}, {}, {})
+    assert part.whole("k", 3) == found if found else "a whole number from 1 to 3" in sentence_of(part.whole, "k", 3)
+
+
+@pytest.mark.parametrize("steps", [7, [], [7], "ab"])
+def test_a_pipeline_of_spark_that_does_not_name_its_steps(steps):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as made:
+        told = {"class": "org.apache.spark.ml.PipelineModel", "paramMap": {"stageUids": steps}}
+        made.writestr("metadata/part-0", json.dumps(told))
+    assert "does not name its steps" in sentence_of(read_spark, out.getvalue())
 
 
 def test_labels_of_spark_and_files_that_are_none():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from changed_objects import sentence_of
-from test_pmml import FOREST, GOOD, LEAF, ONE, OPERATORS, RULES
+from test_pmml import FOREST, GOOD, HITS, LEAF, ONE, OPERATORS, RULES
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Grid, Test
@@ -279,6 +279,11 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
         (with_nodes(leaf(both("and", both("or", GONE, of("a", "b")), both("or", GONE, of("b", "d"))), 3, 4),
             leaf("<True/>", 5, 6), more=[C]), "exact",
          [("x = b (or missing)", (3, 4)), ("not x = b (or missing)", (5, 6))]),
+        (with_nodes(leaf(both("and", both("or", GONE, of("a", "b")), both("and", THERE, of("b", "d"))), 3, 4),
+            leaf("<True/>", 5, 6), more=[C]), "exact", [("x = b", (3, 4)), ("not x = b", (5, 6))]),
+        (with_nodes(leaf(both("or", both("or", GONE, of("a")), both("and", THERE, of("b"))), 3, 4),
+            leaf("<True/>", 5, 6), more=[C]), "exact",
+         [("x in ['a', 'b'] (or missing)", (3, 4)), ("not x in ['a', 'b'] (or missing)", (5, 6))]),
         # of missing values one part is false, the other unknown: they go the default way
         (with_nodes(leaf(both("or", both("and", THERE, of("a")), of("b")), 3, 4).replace("<Node", '<Node id="a"'),
             leaf("<True/>", 5, 6), head=DEFAULT, more=[C, ("<Node record", '<Node defaultChild="a" record'), ROOT]),
@@ -381,6 +386,8 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
          [("x = 0.1", (3, 4)), ("not x = 0.1", "x > 1.0", (5, 6)), ("not x = 0.1", "not x > 1.0", (0, 0))]),
         # rules: who fires first; counts of a set may overlap, of one rule they may be all rows only where it is true
         (RULES, "exact", [*FIRED, ("", 0)]),
+        (RULES.replace(HITS, f"<CompoundRule>{SECOND}{HITS}</CompoundRule>"), "exact",
+         [("x > 1 & x <= 1", (3, 1)), ("x > 1", (0, 5)), ("", 0)]),
         (changed(RULES, ('<ScoreDistribution value="p" recordCount="1"/>', "")), "exact", [*FIRED, ("", 0)]),
         (changed(RULES, ('<ScoreDistribution value="p" recordCount="1"/>', ""),
                  ('<Value value="n"/><Value value="p"/>', "")), "size", SIZES),
@@ -415,6 +422,10 @@ def test_of_too_many_cases_those_without_gaps_are_followed_where_that_loses_noth
     monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PLACES", -11)
     assert said(read_pmml(rooted)) == [*HEADS, *MOST]
     monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PLACES", -1_000)
+    full = both("and", of("a", "b", "d"), ordered("lessOrEqual", 1, "w"))  # a value stands for missing ones: all pass
+    filled = "<MiningSchema>", '<MiningSchema><MiningField name="x" missingValueReplacement="a"/>'
+    text = with_nodes(leaf(full, 3, 4), leaf("<True/>", 5, 6), more=[C, HAS_W, ROOT, filled])
+    assert said(read_pmml(text.encode()))[:2] == HEADS
     with pytest.raises(Unsupported, match=why):
         read_pmml(with_nodes(*nodes, rows=None, more=more).encode())
     monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PRESENT", -1_000)

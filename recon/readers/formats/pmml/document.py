@@ -210,7 +210,7 @@ class PmmlFile:
         written = dict.fromkeys(s for n in nodes for s in (*n.shares, *((n.score,) if n.score is not None else ())))
         typed = {text: text if data is None else data.value(text, "ScoreDistribution") for text in written}
         once = {value: text for text, value in reversed(typed.items())}
-        for node in nodes if len(once) < len(typed) else ():
+        for node in nodes:
             node.score = None if node.score is None else once[typed[node.score]]
             found = [once[typed[text]] for text in node.shares]
             if len(set(found)) < len(found):
@@ -373,9 +373,7 @@ class PmmlFile:
         while todo:
             element, above = todo.pop()
             if tag(element) != "SimpleRule":
-                deeper = above
-                if tag(element) == "CompoundRule":
-                    deeper = (*above, predicate(element, self.fields, "CompoundRule"))
+                deeper = (*above, predicate(element, self.fields, "CompoundRule"))  # a set of rules has none
                 todo += [(c, deeper) for c in reversed(list(children_named(element, "SimpleRule", "CompoundRule")))]
                 continue
             place = f"rule {element.get('id') or ''}"[:60].strip()

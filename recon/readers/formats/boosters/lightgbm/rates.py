@@ -430,7 +430,7 @@ def _first_leaves(booster: LightGBMFile, g: Grove, counts: Sequence[int], settin
         low, high = -((n - k) * a[1] + k * b[1]), -((n - k) * a[0] + k * b[0])
         low, high = low - abs(low) * OFF, high + abs(high) * OFF
         above, off = value_above(v, setting, of, 0)
-        if low <= 0 <= high or abs(above) <= off or listed[j] is None:
+        if low <= 0 <= high or listed[j] is None:
             continue
         ends = [x / y for x in (above - off, above + off) for y in (low, high)]
         if min(ends) > 0:
