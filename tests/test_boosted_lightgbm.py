@@ -27,6 +27,7 @@ from recon.readers.formats.boosters.lightgbm.rates import (
     NumberSpan,
     Sizes,
     _by_pairs,
+    _common,
     _significant,
     digits,
     errors,
@@ -444,7 +445,14 @@ def test_two_leaves_give_lambda_where_their_weights_differ():
     for ridge in (0.0, 1.0, 2.5):
         found = _by_pairs([leaf(3.0, ridge), leaf(40.0, ridge), leaf(7.0, ridge)])
         assert found.low <= ridge <= found.high <= ridge + 1e-9
+        found = _by_pairs([leaf(3.0, ridge), leaf(40.0, ridge)])
+        assert found is not None
+        assert found.low <= ridge <= found.high
     assert _by_pairs([]) is None
+    assert _common([], NumberSpan(0, 0), NumberSpan(0, 0)) is None
+    a, b = (FirstLeaf(NumberSpan(x, x), NumberSpan(w, w), listed=False) for x, w in ((0.5, 2.0), (0.25, 4.0)))
+    assert _by_pairs([a, b]) == NumberSpan(0, 0)
+    assert _by_pairs([a, replace(a, weight=b.weight)]) is None  # no lambda explains one value of two weights
     assert _by_pairs([leaf(3.0, 1.0)]) is None
     assert _by_pairs([leaf(3.0, 1.0), leaf(3.0, 1.0)]) is None  # any lambda
     assert _by_pairs([leaf(3.0, -1.0), leaf(40.0, -1.0)]) is None  # a lambda below 0 alone

@@ -123,6 +123,8 @@ REFUSED = [
     ("xgb", {f"{TREE}.left_children.0": 0}, "trees[0]: the link to node 0 makes no tree|makes no tree"),
     ("xgb", {f"{TREE}.split_indices.0": 9}, "split_indices[0]: feature 9 is none of 5"),
     ("xgb", {f"{TREE}.split_indices.0": 5}, "split_indices[0]: feature 5 is none of 5"),
+    ("xgb", {f"{TREE}.sum_hessian": lambda found: [0.998 * x for x in found]}, "are not whole numbers of rows"),
+    ("xgb", {f"{TREE}.sum_hessian": lambda found: [1.002 * x for x in found]}, "are not whole numbers of rows"),
     ("xgb", {"learner.objective.reg_loss_param": {"scale_pos_weight": "2"}}, "weighs its classes (scale_pos_weight)"),
     ("xgb", {"learner.objective.name": "rank:pairwise"}, "covers of XGBoost's objective 'rank:pairwise' are sums"),
     ("xgb categories", {f"{TREE}.categories_segments.0": 99}, "the categories 99..1"),
@@ -406,6 +408,18 @@ def test_classes_follow_whatever_rate_a_later_tree_names(rate):
     assert root(changed(parsed("lgb"), {"tree_info.1.shrinkage": rate})) == root(parsed("lgb"))
 
 
+def test_leaf_values_are_not_used_where_the_classes_of_one_first_tree_are_not_proved():
+    file = json.loads((GOLDEN / "lightgbm-4.7.0/classes.json").read_text(encoding="utf-8"))
+    assert read_lightgbm(file).models[0].scores
+    at = "tree_info.1.tree_structure"
+    node = file["tree_info"][1]["tree_structure"]
+    while "leaf_count" not in node:
+        node, at = node["left_child"], f"{at}.left_child"
+    draft = read_lightgbm(changed(file, {f"{at}.leaf_weight": 2 * node["leaf_weight"]}))
+    assert any("of each class in the first round are not proved" in note for note in draft.reader_notes)
+    assert not draft.models[0].scores
+
+
 def test_a_leaf_without_rows_is_one():
     text = TEXT.replace("leaf_count=17 30", "leaf_count=47 0", 1).replace("internal_count", "not_said")
     assert not sentence_of(read_draft, text.encode(), 1 << 28)
@@ -628,7 +642,8 @@ def test_what_says_less_is_read(file, changes):
 def test_classes_of_a_pickle_that_are_no_values_are_left_out():
     root = open_stored((GOLDEN / "lightgbm-4.7.0/binary.pkl").read_bytes()).root
     assert read_pickled(root, "pickle").classes == ("no", "yes")
-    assert read_pickled(changed(root, {"_classes": np.array([None, 1])}), "pickle").classes == (0, 1)
+    for none in (np.array([None, 1]), np.array("no"), np.array([["no", "yes"]])):
+        assert read_pickled(changed(root, {"_classes": none}), "pickle").classes == (0, 1)
     boosted = open_stored((GOLDEN / "xgboost-3.2.0/half.pkl").read_bytes()).root
     for missing, marker in ((float("inf"), None), (float("nan"), None), (None, None), ("x", None), (-1, -1.0)):
         assert read_pickled(changed(boosted, {"missing": missing}), "pickle").marker == marker
@@ -704,7 +719,30 @@ def test_numbers_of_what_a_model_of_spark_has(told, found):
     assert part.whole("k", 3) == found if found else "a whole number from 1 to 3" in sentence_of(part.whole, "k", 3)
 
 
-@pytest.mark.parametrize("steps", [7, [], [7], "ab"])
+@pytest.mark.parametrize(
+    ("inputs", "more", "said"),
+    [
+        (["a", "b"], [], ""),
+        (None, [], "makes the model's 2 columns in a way that is not read"),
+        (["a"], [], "makes the model's 2 columns in a way that is not read"),
+        (["a", "b", "c"], [], "makes the model's 2 columns in a way that is not read"),
+        (["a", "a"], [], "makes the model's 2 columns in a way that is not read"),
+        (["a", "b"], [SparkPart("Bucketizer", {}, {"inputCol": "c", "outputCol": "b"}, {})], "columns by Bucketizer"),
+        (["a", "b"], [SparkPart("PCAModel", {}, {"inputCol": "c", "outputCol": "v"}, {})], "columns by PCAModel"),
+        (["a", "b"], [SparkPart("Bucketizer", {}, {"inputCol": "c", "outputCol": "d"}, {})], ""),
+    ],
+)
+def test_columns_that_a_pipeline_of_spark_makes(inputs, more, said):
+    model = SparkPart("GBTRegressionModel", {"numFeatures": 2}, {"labelCol": "y", "featuresCol": "v"}, {})
+    joined = SparkPart("VectorAssembler", {}, {"inputCols": inputs, "outputCol": "v"}, {})
+    steps = [*([] if inputs is None else [joined]), *more, model]
+    found = sentence_of(SparkColumns.of, model, steps)
+    assert said in found
+    assert bool(said) == bool(found)
+    assert found or SparkColumns.of(model, steps).names == ("a", "b")
+
+
+@pytest.mark.parametrize("steps", [7, [], [7], ["a", 7], "ab"])
 def test_a_pipeline_of_spark_that_does_not_name_its_steps(steps):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as made:
@@ -735,6 +773,12 @@ def test_forests_of_ranger_with_other_links():
     short = RObject("double", np.zeros(1))
     for path, new, said in (
         (forest, lambda links: RObject("list", list(links.values)[:1]), "has not as many links as tests"),
+        (
+            forest[:2],
+            lambda trees: RObject("list", list(trees.values)[:1]),
+            "as many links, tests and hazards as trees",
+        ),
+        (forest[:2], lambda trees: RObject("list", []), "as many links, tests and hazards as trees"),
         ([*forest, "0"], short, "has not as many links as tests"),
         (["forest", "chf", "0"], lambda held: RObject("list", list(held.values)[:1]), "one list of hazards for every"),
         (["forest", "split.values", "0"], RObject("character", ["x"]), "has something else than numbers"),
@@ -742,6 +786,7 @@ def test_forests_of_ranger_with_other_links():
     ):
         assert said in sentence_of(read_ranger_rds, in_r(root, path, new))
     assert ranger_object(root).value is root
+    assert ranger_object(read_rds((GOLDEN / "rpart-4.1.19/people.rds").read_bytes())) is None
     other = in_r(root, ["treetype"], RObject("character", ["Tweedie"]))
     assert "is 'Tweedie', no kind of forest that is known" in sentence_of(read_ranger_rds, other)
     other = read_rds((CORPUS / "ranger_survival.rds").read_bytes())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from encoders.domain.values import Test, Value, exact
-from recon.readers.formats.boosters.shared import BoosterSplit, BoosterTree, opposite
+from recon.readers.formats.boosters.shared import BoosterSplit, BoosterTree, both_tests, opposite
 from recon.readers.formats.pmml.fields import Atom, CompoundPredicate, Fields, Predicate
 from solvers.foundation.errors import TooLarge, Unsupported
 
@@ -93,14 +93,7 @@ class FieldState:
         other = test if passed else opposite(test, False)
         if other is None:
             return self
-        low, high = (self.range.low, self.range.low_open), (self.range.high, self.range.high_open)
-        if other.low is not None and (low[0] is None or (exact(other.low), other.low_open) > (exact(low[0]), low[1])):
-            low = (other.low, other.low_open)
-        if other.high is not None and (
-            high[0] is None or (exact(other.high), not other.high_open) < (exact(high[0]), not high[1])
-        ):
-            high = (other.high, other.high_open)
-        return replace(self, range=Test(low=low[0], low_open=low[1], high=high[0], high_open=high[1]))
+        return replace(self, range=both_tests(self.range, other))
 
     @property
     def left(self) -> frozenset[Value] | None:

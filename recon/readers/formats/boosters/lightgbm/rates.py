@@ -450,7 +450,7 @@ def _common(leaves: Sequence[FirstLeaf], ridge: NumberSpan, listed: NumberSpan) 
     found = NumberSpan(0.0, math.inf)
     for leaf in leaves:
         found = found.both(leaf.rate(listed if leaf.listed else ridge))
-    return found if 0 < found.low <= found.high < math.inf else None
+    return found if 0 < found.low <= found.high else None
 
 
 def _by_pairs(leaves: Sequence[FirstLeaf]) -> NumberSpan | None:
