@@ -6,6 +6,7 @@ import functools
 import io
 import itertools
 import json
+import math
 import struct
 import zipfile
 from pathlib import Path
@@ -36,13 +37,19 @@ from recon.readers.formats.boosters.lightgbm.file import (
 )
 from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, _to_split, read_lightgbm
 from recon.readers.formats.boosters.pickled import read as read_pickled
-from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
+from recon.readers.formats.boosters.ranger import (
+    _class_names,
+    _sampling,
+    _times,
+    ranger_object,
+    read_ranger_rds,
+)
 from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes, read_spark
 from recon.readers.formats.boosters.xgboost.file import json_booster as xgboost_json
 from recon.readers.formats.boosters.yggdrasil import _message, _varint
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.drafts.binding import passes
-from recon.readers.formats.printed.rpart_rds import read_rpart_rds
+from recon.readers.formats.printed.rpart_rds import named_parts, read_rpart_rds
 from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.statements.release import RowCount
@@ -794,6 +801,56 @@ def test_forests_of_ranger_with_other_links():
     assert "holds several forests of ranger" in sentence_of(
         read_rpart_rds, b"", 1 << 30, RObject("list", [root, other])
     )
+
+
+@pytest.mark.parametrize("file", ["ranger_survival.rds", "ranger_shares.rds"])
+def test_a_forest_of_ranger_without_trees(file):
+    root = read_rds((CORPUS / file).read_bytes())
+    for name in ("child.nodeIDs", "split.varIDs", "split.values", "chf", "terminal.class.counts"):
+        if name in named_parts(named_parts(root)["forest"]):
+            root = in_r(root, ["forest", name], RObject("list", []))
+    assert "has not as many links, tests and" in sentence_of(read_ranger_rds, root)
+
+
+@pytest.mark.parametrize(
+    ("codes", "levels", "found"),
+    [
+        ([1, 2], ["b", "a"], ("b", "a")), ([2], ["b", "a"], ("a",)), ([2, 7], [], (2, 7)), ([0], ["b", "a"], None),
+        ([3], ["b", "a"], None), ([1.5], ["b", "a"], None), ([1, 1], ["b", "a"], None),
+    ],
+)  # fmt: skip
+def test_classes_that_ranger_numbers(codes, levels, found):
+    if found is None:
+        assert "m$forest$class.values: " in sentence_of(_class_names, codes, levels)
+        return
+    assert _class_names(codes, levels) == found
+
+
+@pytest.mark.parametrize(
+    ("times", "rows", "good"),
+    [([1, 2], 2, True), ([1, 2], 1, False), ([], 2, False), ([1, 1], 2, False), ([2, 1], 2, False),
+     ([1, math.inf], 2, False), ([1, math.nan], 2, False), ([-math.inf, 1], 2, False)],
+)  # fmt: skip
+def test_times_of_ranger_ascend(times, rows, good):
+    found = sentence_of(_times, np.array(times, dtype=float), rows)
+    assert ("has no ascending times" in found) == (not good)
+
+
+@pytest.mark.parametrize(
+    ("bags", "whole", "refused"),
+    [
+        ([[1, 1, 1], [1, 1, 1]], True, False), ([[1, 1, 1], [1, 0, 1]], False, False),
+        ([[2, 1, 0], [1, 1, 1]], False, False),
+        ([[1, 1, 1]], None, True), ([[1, 1, 1], [1, 1]], None, True), ([[1, 1], [1, 1]], None, True),
+    ],
+)  # fmt: skip
+def test_how_often_each_tree_of_ranger_drew_every_row(bags, whole, refused):
+    parts = {"replace": RObject("logical", np.array([0])),
+             "inbag.counts": RObject("list", [RObject("integer", np.array(bag)) for bag in bags])}  # fmt: skip
+    if refused:
+        assert "has not 3 numbers for each of 2 trees" in sentence_of(_sampling, parts, {}, 2, 3)
+        return
+    assert _sampling(parts, {}, 2, 3) == (whole, False)
 
 
 def test_every_training_of_a_sum_of_models_is_named():
