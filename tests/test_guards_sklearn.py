@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -132,6 +133,7 @@ MODELS = {
         pd.DataFrame({"a": ["missing", "x", None, "x"] * 3}), Y
     ),
     "standard": lambda: StandardScaler().fit(X),
+    "above": lambda: FeatureUnion([("b", Binarizer()), ("s", StandardScaler())]).fit(X),
     "robust": lambda: RobustScaler().fit(X),
     "min-max": lambda: MinMaxScaler().fit(X),
     "bins": lambda: KBinsDiscretizer(3).fit(X),
@@ -401,6 +403,67 @@ def test_a_changed_model_is_refused_with_the_reason(model, changes, said):
     assert any(words in found for words in said.split("|")), found
 
 
+@pytest.mark.parametrize(
+    ("model", "changes", "said"),
+    [
+        ("standard", {"mean_": [0.0, 1.0]}, "step.mean_: has not one number per column (2)"),
+        ("standard", {"mean_": np.array(["a", "b"])}, "step.mean_: has not one number per column (2)"),
+        ("min-max", {"feature_range": 1}, "feature_range: has a range that is not a pair of numbers"),
+        ("min-max", {"feature_range": (0, "x")}, "feature_range: has a range that is not a pair of numbers"),
+        ("quantiles", {"references_": lambda found: found[:, None]}, "has not one list of quantiles per column"),
+        ("quantiles", {"quantiles_": None}, "has not one list of quantiles per column"),
+        ("quantiles", {"quantiles_": lambda found: found.astype(int)}, "has not one list of quantiles per column"),
+        (
+            "quantiles",
+            {"quantiles_": lambda found: found[:1], "references_": lambda found: found[:1]},
+            "has not one list of quantiles per column",
+        ),
+        ("bins", {"bin_edges_.0": [0.0, 4.0]}, "has a column without edges"),
+        ("bins", {"bin_edges_.0": np.zeros((3, 3))}, "has a column without edges"),
+        ("bins", {"bin_edges_.0": np.array(["a", "b"])}, "has a column without edges"),
+        ("bins", {"bin_edges_.0": np.array([0.0, 5.0, 3.0, 11.0])}, "has edges that do not ascend"),
+        ("bins", {"bin_edges_.0": np.array([-math.inf, 5.0, math.inf])}, "has edges that do not ascend"),
+        ("filled", {"statistics_": [1.0, 2.0]}, "has not one value to fill in per column"),
+        ("filled", {"indicator_.features_": np.zeros((1, 1), dtype=int)}, "does not say of which columns it tells"),
+        ("filled", {"indicator_.features_": np.array([0.0])}, "does not say of which columns it tells"),
+        ("filled", {"indicator_.features_": np.array([0, 2])}, "tells of columns that are none of the 2"),
+        ("filled", {"indicator_.features_": np.array([-1, 1])}, "tells of columns that are none of the 2"),
+        ("parted", {"_transformer_to_input_indices": GONE, "transformers_.0.2": [0, 2]}, "that are none of the 2"),
+        ("parted", {"_transformer_to_input_indices": GONE, "transformers_.0.2": [-1]}, "that are none of the 2"),
+        ("parted", {"_transformer_to_input_indices": GONE, "transformers_.0.2": [True]}, "that are none of the 2"),
+        ("parted", {"_transformer_to_input_indices": GONE, "transformers_.0.2": [0.0]}, "that are none of the 2"),
+        ("union", {"transformer_weights": {"s": "x"}}, "has a weight that is not a positive number"),
+        ("union", {"transformer_weights": {"s": 0}}, "has a weight that is not a positive number"),
+        ("union", {"transformer_weights": {"s": 1e300}}, "has a weight that is not a positive number"),
+        ("above", {"transformer_list.0.1.threshold": 1e300}, "has a threshold that is not a number"),
+        ("above", {"transformer_list.0.1.threshold": -1e300}, "has a threshold that is not a number"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_step_that_no_library_writes_is_refused(model, changes, said):
+    with pytest.raises(ReleaseError, match=re.escape(said)):
+        hints_of(fitted(model), changes)
+
+
+@pytest.mark.parametrize(("version", "pushed"), [("1.0.2", True), ("1.1.0", False), (GONE, False)])
+def test_bins_of_the_first_versions_push_values_up(version, pushed):
+    bins = KBinsDiscretizer(3, encode="ordinal").fit(X)
+    (column, _) = hints_of(bins, {"_sklearn_version": version})[1]
+    edge = float(bins.bin_edges_[0][1])
+    assert column.make(edge * (1 - 1e-6)) == float(pushed)
+    assert (column.make(edge), column.make(edge * (1 - 1e-4))) == (1, 0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_column_of_one_value_has_one_bin():
+    for strategy in ("uniform", "quantile", "kmeans"):
+        bins = KBinsDiscretizer(3, encode="ordinal", strategy=strategy).fit(X.assign(b=5.0))
+        hints, (_, column) = hints_of(bins, {})
+        assert [column.make(v) for v in (-1e300, 5.0, 7.0)] == [0.0] * 3
+        assert set(hints.ranges) == {0}
+        assert all(one.column.source == 0 for one in hints.stated)
+
+
 NOT_READ = {"called missing": "'a' has gaps and a category 'missing': give a domain (--domain)"}
 
 
@@ -418,6 +481,11 @@ READ = [
     ("standard", {"mean_": lambda found: found.astype(np.float32)}),
     ("standard", {"var_.0": NAN}),
     ("standard", {"var_": None}),
+    ("bins", {"bin_edges_.0": np.array([0.0, 4.0, 4.0, 11.0])}),
+    ("filled", {"missing_values": None}),
+    ("filled", {"indicator_.features_": np.zeros(0, dtype=int)}),
+    ("parted", {"transformers_.0.1": "passthrough"}),
+    ("union", {"transformer_weights": {"s": 1e-300}}),
 ]
 
 
@@ -446,6 +514,11 @@ STATED = [  # a transformer, a change, and how many figures of columns it states
     (SimpleImputer(), {"statistics_.1": NAN}, 0),
     (SimpleImputer(), {"statistics_": np.array(["a", 1.0], dtype=object)}, 0),
     (KBinsDiscretizer(3), {}, 2),
+    (StandardScaler(), {"n_samples_seen_": np.array([12.0, 0.0])}, 0),
+    (StandardScaler(), {"var_.0": lambda found: found * 4}, 0),
+    (StandardScaler(), {"var_": lambda found: found[:1]}, 2),
+    (KBinsDiscretizer(3, dtype=np.float64), {}, 2),
+    (QuantileTransformer(n_quantiles=2), {}, 2),
     (KBinsDiscretizer(3), {"n_bins": 4}, 0),
     (KBinsDiscretizer(np.array([3, 4])), {}, 2),
     (KBinsDiscretizer([4, 3]), {"n_bins": [4, 5]}, 1),
@@ -528,8 +601,10 @@ def test_what_gaps_are_filled_with_may_be_a_value_too(values, fill, known, encod
 
 def test_columns_that_are_too_many(monkeypatch):
     monkeypatch.setattr(steps, "MAX_COLUMNS", 3)
-    for model in (OneHotEncoder().fit(X), ColumnTransformer([("s", OneHotEncoder(), ["a"])]).fit(X)):
-        assert "gives more than 3 columns" in refusal(model, {})
+    for names in (["a"], ["b"]):  # of 12 values, and of 4, of which one is left out
+        few = OneHotEncoder(drop="first")
+        for model in (clone(few).fit(X[names]), ColumnTransformer([("s", few, names)]).fit(X)):
+            assert ("gives more than 3 columns" in refusal(model, {})) == (names == ["a"])
 
 
 def test_numbers_of_rows_that_scalers_say():

@@ -97,7 +97,7 @@ class Hints:
 
     def ranged(self, column: StepColumn, low: float, high: float, drawn: int | None = None) -> None:
         """Note the least and the greatest training value of a column; `drawn`: of so many rows if there were more."""
-        if column.near and column.direction and low < high:
+        if column.near and column.direction and -math.inf < low < high:
             self.ranges[column.source] = exact(low), exact(high)
             self.sampled.pop(column.source, None)
             if drawn is not None:

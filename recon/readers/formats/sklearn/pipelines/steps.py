@@ -42,6 +42,7 @@ DEEPEST = 20
 PIPELINES = ("Pipeline", "PMMLPipeline")  # sklearn2pmml's adds what it writes beside the model
 SEEN = ("feature_names_in_", "n_features_in_", "n_features_")  # say how many columns there were
 PER_COLUMN = ("scale_", "mean_", "center_", "data_min_", "statistics_")
+CONSTANT = [-math.inf, math.inf]  # the edges of the one bin of a column with one value
 UNPUSHED = (1, 1)  # the version from which KBinsDiscretizer takes values as they are (scikit-learn #22526)
 ADVICE = "fit the model on the columns that come out of it, or leave it out"
 MIXING = (
@@ -75,11 +76,11 @@ def columns_after(step: Any, columns: Columns, hints: Hints, place: str, depth: 
             "are not the training rows. Fit it without that step to have it read"
         )
     read = STEPS.get(step.class_name) or PARTS.get(step.class_name)
-    if read is None or (step.class_name == "FunctionTransformer" and step.get("func") is not None):
+    if read is None or step.get("func") is not None:
         why = WHY_NOT.get(step.class_name, "recon does not know how it makes its columns")
         raise Unsupported(f"the step '{place}' ({step.class_name}) is not read, because {why}: {ADVICE}")
     number = step.get("n_features_in_", len(columns))
-    if not isinstance(number, int) or number != len(columns):
+    if number != len(columns):
         raise ReleaseError(f"does not take the {len(columns)} columns that it gets", place=place)
     if step.class_name in PARTS:
         out = PARTS[step.class_name](step, columns, hints, place, depth + 1)
@@ -195,7 +196,7 @@ def _figures(thing: Thing, name: str, number: int, place: str) -> list[float]:
 def _divisors(thing: Thing, number: int, place: str) -> list[float]:
     """Return the scale of every column: positive numbers."""
     found = _figures(thing, "scale_", number, place)
-    if min(found, default=1.0) <= 0:
+    if any(scale <= 0 for scale in found):
         raise ReleaseError("has a scale that is not positive", place=f"{place}.scale_")
     return found
 
@@ -314,7 +315,7 @@ def _edges_stated(thing: Thing, columns: Columns, edges: Sequence[list[float]], 
     each = asked.tolist() if isinstance(asked, np.ndarray) else asked
     each = each if isinstance(each, list) and len(each) == len(edges) else [each] * len(edges)
     if strategy == "uniform":
-        known = [np.array_equal(one, np.linspace(one[0], one[-1], len(one))) for one in edges]
+        known = [one != CONSTANT and np.array_equal(one, np.linspace(one[0], one[-1], len(one))) for one in edges]
     else:
         known = [strategy == "quantile" and len(one) - 1 == n for one, n in zip(edges, each, strict=True)]
     for column, one in ((c, one) for c, one, kept in zip(columns, edges, known, strict=True) if kept):
@@ -360,9 +361,10 @@ def _edges_of(row: Any, place: str) -> list[float]:
     """Return the edges of one column's bins, ascending."""
     if not isinstance(row, np.ndarray) or row.ndim != 1 or len(row) < 2 or row.dtype.kind not in "iuf":
         raise ReleaseError("has a column without edges", place=place)
-    if not np.isfinite(row).all() or (np.diff(row) < 0).any():
+    found = [float(x) for x in row.tolist()]
+    if found != CONSTANT and (not np.isfinite(row).all() or (np.diff(row) < 0).any()):
         raise ReleaseError("has edges that do not ascend", place=place)
-    return [float(x) for x in row.tolist()]
+    return found
 
 
 def _imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
@@ -394,7 +396,7 @@ def _fills_stated(thing: Thing, columns: Columns, fills: Sequence[Any], mark: Ce
     strategy = word(thing, "strategy")
     if mark is not None or strategy not in {"mean", "median", "most_frequent"}:
         return
-    if any(v is None or (isinstance(v, float) and not math.isfinite(v)) for v in fills):
+    if any(isinstance(v, float) and not math.isfinite(v) for v in fills):
         return
     for column, fill in zip(columns, fills, strict=True):
         found = ColumnFigures("", f"{place}.statistics_")
