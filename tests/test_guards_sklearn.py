@@ -31,7 +31,15 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.feature_selection import (
+    RFE,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+)
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
@@ -76,7 +84,7 @@ from recon.readers.formats.sklearn.pipelines.columns import (
 from recon.readers.formats.sklearn.pipelines.steps import columns_after
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
 X = pd.DataFrame({"a": np.arange(12.0), "b": np.arange(12.0) % 4})
@@ -452,6 +460,86 @@ def test_bins_of_the_first_versions_push_values_up(version, pushed):
     edge = float(bins.bin_edges_[0][1])
     assert column.make(edge * (1 - 1e-6)) == float(pushed)
     assert (column.make(edge), column.make(edge * (1 - 1e-4))) == (1, 0)
+
+
+TIED = np.array([1.0, 3.0, 3.0, NAN, 2.0])
+SMALL_P = np.array([0.05, 0.01, 0.05, 0.2, 0.025])
+SELECTIONS = [
+    *((SelectKBest(k=k), {"scores_": TIED}) for k in (0, 1, 2, 3, 5, "all")),
+    *((SelectPercentile(percentile=share), {"scores_": TIED}) for share in (0, 19, 20, 40, 50, 60, 80, 99, 100)),
+    *((kind(alpha=alpha), {"pvalues_": SMALL_P}) for kind in (SelectFpr, SelectFdr, SelectFwe)
+      for alpha in (0, 0.01, 0.025, 0.05, 0.0625, 0.25, 1)),
+    *((VarianceThreshold(limit), {"variances_": np.array([0.0, 1.0, 2.0, 0.5, 1.0])}) for limit in (0, 0.5, 1)),
+    *((RFE(tree(), n_features_to_select=n), {}) for n in (1, 4)),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("selection", "figures"), SELECTIONS, ids=named)
+def test_the_columns_that_a_selection_keeps_are_the_librarys(selection, figures):
+    rows = pd.DataFrame(np.random.default_rng(0).random((12, 5)) * 100, columns=list("abcde"))
+    fit = clone(selection).fit(rows, Y)
+    vars(fit).update(figures)
+    kept = [column.name for column in hints_of(fit, {}, rows)[1]]
+    assert kept == rows.columns[fit.get_support()].tolist()
+
+
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [
+        (SelectKBest(k=1), {"k": -1}),
+        (SelectKBest(k=1), {"k": 1e300}),
+        (SelectKBest(k=1), {"scores_": [1.0, 2.0]}),
+        (SelectKBest(k=1), {"scores_": np.array([1, 2])}),
+    ],
+    ids=named,
+)
+def test_a_selection_without_its_figures_is_refused(model, changes):
+    with pytest.raises(ReleaseError, match=r"that is not a number|has not one number per column"):
+        hints_of(model.fit(X, Y), changes)
+
+
+def test_parts_that_pass_on_or_are_dropped():
+    parts = [("s", StandardScaler()), ("p", "passthrough"), ("d", "drop")]
+    assert [c.name for c in hints_of(FeatureUnion(parts).fit(X), {})[1]] == ["s__a", "s__b", "p__a", "p__b"]
+    named_parts = ColumnTransformer([(*part, ["b"]) for part in parts], verbose_feature_names_out=True).fit(X)
+    assert [c.name for c in hints_of(named_parts, {})[1]] == ["s__b", "p__b"]
+    assert [c.name for c in hints_of(named_parts, {"verbose_feature_names_out": False})[1]] == ["b", "b"]
+    with pytest.raises(ReleaseError, match="is not a transformer but a str"):
+        hints_of(named_parts, {"transformers_.0.1": "other"})
+    old = {"n_features_in_": GONE}
+    assert draft_of_object(changed(root_of(StandardScaler().fit(X.to_numpy())), old), "pickle").features == (
+        Feature("x0", "x0"),
+        Feature("x1", "x1"),
+    )
+
+
+def test_what_imputers_and_bins_say_of_columns():
+    gaps = X.assign(b=X["b"].mask(X["b"] == 3))
+    for model, said in (
+        (SimpleImputer(add_indicator=True), {0: False, 1: True}),
+        (SimpleImputer(), {0: True, 1: True}),  # any column may have had gaps
+        (MissingIndicator(), {1: True}),
+        (MissingIndicator(missing_values=2.0), {}),
+    ):
+        rows = X if getattr(model, "missing_values", 0) == 2 else gaps
+        assert hints_of(model.fit(rows), {})[0].gaps == said
+    mean, median = (SimpleImputer(strategy=way).fit(gaps) for way in ("mean", "median"))
+    means, medians = (hints_of(one, {})[0].stated[1].figures for one in (mean, median))
+    assert (means.mean, means.quantiles) == (1.0, ())
+    assert (medians.mean, medians.quantiles) == (None, ((1, 2, 1.0),))
+    bins = (KBinsDiscretizer(3, strategy=way).fit(X) for way in ("uniform", "quantile"))
+    even, parts = (hints_of(one, {})[0].stated[0].figures for one in bins)
+    assert (len(even.quantiles), len(parts.quantiles)) == (0, 2)
+    one_value = hints_of(MinMaxScaler().fit(X.assign(b=5.0)), {})[0]
+    assert [(one.figures.least, one.figures.greatest) for one in one_value.stated] == [(0, 11), (5, 5)]
+    free = hints_of(MaxAbsScaler().fit(X), {"clip": GONE})[1][0]  # the first versions have no such setting
+    assert free.make(22.0) == 2.0
+    empty = SimpleImputer(keep_empty_features=False).fit(X.assign(b=NAN))
+    assert [c.name for c in hints_of(empty, {})[1]] == ["a"]
+    for changes in ({"strategy": "constant"}, {"keep_empty_features": True}):
+        with pytest.raises(Unsupported, match="fills gaps with NaN"):
+            hints_of(empty, changes)
 
 
 @pytest.mark.filterwarnings("ignore")
