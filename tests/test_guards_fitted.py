@@ -6,6 +6,7 @@ import functools
 import math
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +38,10 @@ from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.sklearn.pipelines import steps
 from recon.readers.formats.sklearn.trees.arrays import (
     TreeArrays,
+    _as_declared,
     _class_totals,
     _integer_counts,
+    _multiples,
     _rarer_class,
     _unique_draws,
     even,
@@ -228,11 +231,60 @@ def test_rows_that_weigh_less_than_1_are_no_whole_weights_in_leaf_after_leaf(lea
 
 @pytest.mark.parametrize(
     ("most", "off", "whole"),
-    [(1, 0.9e-6, True), (1, -0.9e-6, True), (1, 1.1e-6, False), (1e6, 0.9e-3, True), (1e6, 1.1e-3, False)],
+    [
+        (1, 0.9e-6, True),
+        (1, -0.9e-6, True),
+        (1, 1.1e-6, False),
+        (1, -1.1e-6, False),
+        (1e6, 0.9e-3, True),
+        (1e6, 1.1e-3, False),
+    ],
 )
 def test_numbers_are_counts_up_to_rounding(most, off, whole):
     found = _integer_counts(np.array([[0.0, most], [3 + off, most - 1]]))
     assert found.tolist() == [[0, most], [3, most - 1]] if whole else found is None
+
+
+def test_links_end_before_the_nodes_do_and_nodes_without_weight_have_no_impurity():
+    arrays = comb([(1, 1.0), (2, 2.0)])
+    with pytest.raises(ReleaseError, match="node 0 has the right_child 3 of 3 nodes"):
+        replace(arrays, right=np.where(arrays.leaf, -1, 3)).check(1, "tree_")
+    empty = comb([(1, 1.0), (1, 0.0)])
+    replace(empty, value=empty.weighted[:, None]).agree("tree_", "gini")
+
+
+@pytest.mark.parametrize("fewest", [(2, 3), (3, 2, 2), (2, 0, 3), (0, 4), (1, 1), (7, 5, 0)])
+def test_draws_of_classes_are_their_multiples_that_add_up(fewest):
+    for drawn in range(1, 24):
+        ways = ([0] if not one else range(one, drawn + 1, one) for one in fewest)
+        assert sorted(_multiples(fewest, drawn)) == sorted([*t] for t in product(*ways) if sum(t) == drawn)
+
+
+def test_of_too_many_draws_of_classes_none_is_looked_at():
+    assert len(_multiples((1, 1), 1_001)) == 1_000
+    assert _multiples((1, 1), 1_002) == []
+
+
+def test_draws_have_the_weights_that_are_declared():
+    """A class weighs as declared; where each bag is balanced, all its classes weigh alike; what was not drawn, none."""
+    root = np.array([6.0, 6.0, 0.0])
+    for totals, weighting, fits in (
+        ((2, 3, 0), (3.0, 2.0, 9.0), True),
+        ((2, 3, 0), (3.0, 2.1, 9.0), False),
+        ((2, 3, 0), "balanced_subsample", True),
+        ((2, 3, 0), "balanced", True),
+        ((2, 3, 0), "unknown", False),
+    ):
+        assert _as_declared(root, totals, weighting) == fits
+    assert not _as_declared(np.array([6.0, 5.0]), (2, 3), "balanced_subsample")
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_the_rarer_class_by_the_impurity_of_every_split_of_few_rows(criterion):
+    rows, rare = np.array([(n, k) for n in range(1, 30) for k in range(n // 2 + 1)]).T
+    shares = np.stack([rare / rows, 1 - rare / rows], axis=1)
+    truth = entropy(shares, axis=1, base=2) if criterion == "entropy" else 2 * shares[:, 0] * shares[:, 1]
+    assert _rarer_class(rows, truth, criterion).tolist() == rare.tolist()
 
 
 @pytest.mark.parametrize(("off", "plain"), [(0.9e-9, True), (-1.1e-9, False), (1.0, False)])

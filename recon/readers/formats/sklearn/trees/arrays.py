@@ -387,8 +387,8 @@ def _multiples(fewest: Sequence[int], drawn: int) -> list[list[int]]:
             else:
                 made += [[*before, times * one] for times in range(1, left // one + 1)]
         out = made
-    whole_ones = (t for t in out if sum(t) == drawn and min(t) >= 0)
-    return [t for t in whole_ones if all(not one or (n > 0 and n % one == 0) for n, one in zip(t, fewest, strict=True))]
+    fitting = (t for t in out if sum(t) == drawn)
+    return [t for t in fitting if all(not one or (n > 0 and n % one == 0) for n, one in zip(t, fewest, strict=True))]
 
 
 def _as_declared(root: NDArray[np.float64], totals: Sequence[int], weighting: Weighting) -> bool:
