@@ -29,6 +29,7 @@ from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
 TREE = stump("weights: [2.00, 1.00] class: 0", "weights: [0.00, 3.00] class: 1")
+OTHER_SIDE = next(f"{line}\n" for line in TREE.splitlines() if " > " in line)
 CORELS = "if [a]:\n  y = True\nelse if [b]:\n  y = False\nelse\n  y = True\n"
 DOT = """digraph Tree {
 node [shape=box] ;
@@ -95,6 +96,10 @@ DRAWN, INDENTED = (STREED / "bits.dot").read_text(), (STREED / "bits.txt").read_
         (read_export_text, TREE, TREE, f"{TREE}\n{TREE}", "is after the end of a tree"),
         (read_export_text, TREE, "[2.00, 1.00]", "[a, b]", "are not weights"),
         (read_export_text, TREE, "[2.00, 1.00]", "[-2.00, 1.00]", "are not weights"),
+        (read_export_text, TREE, "[2.00, 1.00]", "[2.00, b]", "are not weights"),
+        (read_export_text, TREE, "2.00, 1.00", f"2.00, {'9' * 400}", "are not weights"),
+        (read_export_text, TREE, OTHER_SIDE, "", "which does not fit"),
+        (read_export_text, TREE, OTHER_SIDE, 2 * OTHER_SIDE, "is the other side of no split"),
         (read_export_text, TREE, "x > ", "y > ", "is the other side of no split"),
         (read_export_text, TREE, TREE[TREE.index("|   |") : TREE.index("|--- x >")], "", "the other side of no split"),
         (read_export_text, TREE, "2.00, 1.00", "9007199254740993.00, 1.00", "the leaves hold more than 2"),
@@ -105,6 +110,8 @@ DRAWN, INDENTED = (STREED / "bits.dot").read_text(), (STREED / "bits.txt").read_
         (read_export_text, TREE, "weights: [2.00, 1.00] class: 0", "value: [1.5]", "a regression tree's text"),
         (read_corels_text, CORELS, CORELS, "nothing", "the text holds no CORELS rule list"),
         (read_corels_text, CORELS, "y = False", "nothing", "predicts nothing"),
+        (read_corels_text, CORELS, CORELS, "RULELIST:\n", r"the list has no default rule \(else\)"),
+        (read_corels_text, CORELS, "if [a]:", "if a:", "the text holds no CORELS rule list"),
         (read_corels_text, CORELS, "else if [b]", "if [b]", "'if' begins the list, 'else if' every other rule"),
         (read_corels_text, CORELS, "else if [b]:", "otherwise", "is not a rule of a list"),
         (read_corels_text, CORELS, "y = False", "z = False", "line 4: the rule predicts another label"),
@@ -113,6 +120,7 @@ DRAWN, INDENTED = (STREED / "bits.dot").read_text(), (STREED / "bits.txt").read_
         (read_corels_text, CORELS, "else\n", "else\n  y = True\nelse\n", "goes on after its default rule"),
         (read_corels_text, CORELS, "[a]", "[a && ]", "a rule has an empty antecedent"),
         (read_corels_text, CORELS, CORELS, MANY_ROWS, "the rules hold more than 2"),
+        (read_corels_text, CPP, "else if ({b:2,c:3}) then ({y:No})", "hello", "line 2: 'hello' is not a rule"),
         (read_corels_text, CPP, "else if ({b", "if ({b", "line 2: .* is not a rule of a list"),
         (read_corels_text, CPP, "else ({y:Yes})\n", "", r"line 2: the list has no default rule \(else\)"),
         (read_corels_text, CPP, "{b:2,c:3}", "{b:2,}", "a rule has an empty antecedent"),
@@ -127,6 +135,12 @@ DRAWN, INDENTED = (STREED / "bits.dot").read_text(), (STREED / "bits.txt").read_
         (read_dot, DOT, "}", f"{CIRCLE}3 -> 5 ;\n4 -> 6 ;\n5 {LEAF}6 {LEAF}}}", "4 nodes hang on no root"),
         (read_dot, DOT, DOT, "digraph Tree {\n}\n", "the file draws no tree"),
         (read_dot, DOT, "\\nvalue = [0, 3]", "", "a node needs 'samples' and 'value'"),
+        (read_dot, DOT, "samples = 3\\nvalue = [0", "value = [0", "a node needs 'samples' and 'value'"),
+        (read_dot, DOT, "[0, 3]", "many", "a node needs 'samples' and 'value'"),
+        (read_dot, DOT, "[0, 3]", "[0, b]", "are no figures of a node"),
+        (read_dot, DOT, "[0, 3]", f"[0, {'9' * 400}]", "are no figures of a node"),
+        (read_dot, DOT, "samples = 6", "gini = 0.4\\ngini = 0.4\\nsamples = 6", "'gini = 0.4' is not a figure"),
+        (read_dot, DOT, "samples = 6", "gini = low\\nsamples = 6", "'gini = low' is not a figure of a node"),
         (read_dot, DOT, "[0, 3]", "[0, 3, 0]", "has 3 counts, another node 2"),
         (read_dot, DOT, 'samples = 3\\nvalue = [0, 3]', 'samples = 50%\\nvalue = [0, 3]', "others percentages"),
         (read_dot, DOT, "[0, 3]", "[-1, 4]", "a 'value' is negative"),
@@ -135,6 +149,8 @@ DRAWN, INDENTED = (STREED / "bits.dot").read_text(), (STREED / "bits.txt").read_
         (read_dot, DOT, "[2, 4]", "[[2, 4]]", "a tree with several outputs is not read"),
         (read_dot, DOT, "[2, 4]", "[2, ..., 4]", "counts of so many classes are abridged"),
         (read_dot, DOT, "2 [label", "1 [label", "node 1 stands twice"),
+        (read_dot, DOT, "}", '3 [label="(...)"] ;\n3 [label="(...)"] ;\n}', "line 9: node 3 stands twice"),
+        (read_dot, DOT, r"x <= 0.5\nsamples", "samples", "node 0: has 2 children, not a test and two of them"),
         (read_dot, DOT, r"samples = 3\nvalue = [2, 1]", "(...)", "node 1 was cut off, but not the other child"),
         (read_dot, DOT, "0 -> 2 ;", "hello", "'hello' is nothing that export_graphviz writes"),
         (read_dot, DOT, "samples = 6", "samples = many", "are no figures of a node"),
@@ -351,6 +367,7 @@ def values(*each):
 
 
 SOME, UNNAMED = (1, None), (None, None)
+TEN = values("[0.4, 0.6]", "[0.6, 0.4]", "[0.2, 0.8]").replace("samples = 6", "samples = 10").replace("= 3", "= 5")
 MILLION = values("[500000, 500000]", "[400000, 200000]", "[100000, 300000]").replace("samples = 6", "samples = 1000000")
 MILLION = MILLION.replace("samples = 3\\nvalue = [4", "samples = 600000\\nvalue = [4").replace("= 3\\n", "= 400000\\n")
 COUNTED = [((3, 3), {0: (2, 2), 1: (1, 1)}), ((3, 3), {0: (0, 0), 1: (3, 3)})]
@@ -367,8 +384,14 @@ NAMED = DOT.replace("[2, 1]", "[2, 1]\\nclass = no").replace("[0, 3]", "[0, 3]\\
         (read_export_text, TREE.replace("\n", "\n\n"), "exact", (0, 1), COUNTED),
         (read_export_text, TREE.replace("class: 0", "class: age <= 3"), "exact", ("age <= 3", "1"), COUNTED),
         (read_dot, NAMED, "exact", ("no", "yes"), COUNTED),
+        (read_dot, NAMED.replace("\n1 [", "\n\n1 ["), "exact", ("no", "yes"), COUNTED),
         (read_dot, NAMED.replace("= no", "= y[0]").replace("= yes", "= y[1]"), "exact", UNNAMED, COUNTED),
         (read_dot, DOT.replace("[0, 3]", "[0,\n3]"), "exact", UNNAMED, COUNTED),
+        (read_dot, DOT.replace("samples = 6", "gini = 0.444\\nsamples = 6"), "exact", UNNAMED, COUNTED),
+        (read_dot, values("2.5", "1", "4e0"), "size", (), [((3, 3), {}), ((3, 3), {})]),
+        (read_dot, values("[2, 4]", "[2, 0.8]", "[0, 3.2]"), "distinct", UNNAMED, None),
+        (read_dot, TEN, "exact", UNNAMED, [((5, 5), {0: (3, 3), 1: (2, 2)}), ((5, 5), {0: (1, 1), 1: (4, 4)})]),
+        (read_dot, TEN.replace("[0.4, 0.6]", "[0.4, 0.4]"), "distinct", UNNAMED, None),  # 4 and 4 are not 10
         # Counts that are not those of 'samples': rows were drawn or weighted, and so many different ones are there.
         (read_dot, values("[2, 4]", "[2, 1]", "[0, 4]"), "distinct", UNNAMED,
          [((3, None), {0: SOME, 1: SOME}), ((3, None), {1: SOME})]),
@@ -394,6 +417,12 @@ def test_what_a_text_does_not_say_is_left_open(read, text, kind, names, said):
     draft = read(text)
     assert (draft.origin.counts, draft.names) == ((kind,), names)
     assert said in (None, leaves(draft))
+
+
+def test_a_list_of_corels_may_be_its_default_alone():
+    assert read_corels_text("RULELIST:\ny = True\n").predicted == (1,)
+    most = 1 << 53
+    assert read_corels_text(f"if [a]:\n  y = 1 [{most - 2}, 1]\nelse\n  y = 0 [1, 0]\n").rows == RowCount(most, most)
 
 
 def test_what_is_not_told_of_classes_is_not_guessed():

@@ -34,6 +34,7 @@ LEAF = {"value": 1, "error": 2}
 GROWN = {"feat": 0, "left": LEAF, "right": {"feat": 1, "left": dict(LEAF), "right": {"value": 0, "error": 1}}}
 TREE = Thing(Name("sklearn.tree", "DecisionTreeClassifier"), "newobj", state={})
 SOME = Thing(Name("x", "Y"), "newobj", state={})
+FOREST = Thing(Name("sklearn.ensemble", "RandomForestClassifier"), "newobj", state={})  # does not say how it drew rows
 
 
 def thing(kind, **state):
@@ -110,6 +111,7 @@ CASES = [
     (greedy, STEPS, "0.cutoff", True, r"rules_\[0\].cutoff: holds True, which is not a number"),
     (greedy, STEPS, "0.cutoff", float("nan"), r"rules_\[0\].cutoff: holds nan, which is not a number"),
     (greedy, STEPS, "0.index_col", 2, r"rules_\[0\].index_col: names feature 2 of 2"),
+    (greedy, STEPS, "0.index_col", 1.0, r"rules_\[0\].index_col: names feature 1.0 of 2"),
     (greedy, STEPS, "0.index_col", True, r"rules_\[0\].index_col: names feature True of 2"),
     (greedy, STEPS, "0.val_right", 0.3, r"rules_\[0\].val_right: holds 0.3, which is not a share of 2 rows"),
     (greedy, STEPS, "0.val_right", 1.5, r"rules_\[0\].val_right: holds 1.5, which is not a share of 2 rows"),
@@ -169,6 +171,8 @@ CASES = [
     (of_kind, {"kind": "DecisionTreeCCPClassifier"}, "estimator_", SOME, "estimator_: holds no fitted decision tree"),
     (of_kind, {"kind": "HSTreeClassifier"}, "estimator_", None, "estimator_: holds no fitted estimator"),
     (of_kind, {"kind": "HSTreeClassifier", "classes_": np.array([0, 1])}, "estimator_", SOME, "a shrunk Y is not read"),
+    (of_kind, {"kind": "HSTreeClassifier", "classes_": np.array([0, 1])}, "estimator_", FOREST,
+     "a shrunk RandomForestClassifier of bootstrap samples is not read"),
     (of_kind, {"kind": "BoostedRulesClassifier", "classes_": np.array([0, 1])}, "estimators_", [SOME],
      "boosted rules of Y are not read: only those of decision trees are"),
     (of_kind, {"kind": "BoostedRulesClassifier", "classes_": np.array([0, 1])}, "estimators_", [3],
@@ -401,6 +405,13 @@ def test_a_fitted_streed_tree_is_read_or_refused_by_name(monkeypatch):
     monkeypatch.setattr(streed, "MAX_PARTS", 2)
     with pytest.raises(ReconError, match="the tree has more than 2 nodes"):
         streed.of_model(fake_streed())
+
+
+def test_an_interval_beside_the_one_of_its_mean_is_refused():
+    ends = [float(end) for end in beta.interval(0.95, 21, 43)]
+    assert imodels_lists._beta_counts(21 / 64, (ends[0], ends[1]), (1.0, 1.0), 0) == (42, 20)
+    with pytest.raises(ReconError, match="is not a posterior mean of whole numbers of rows with its interval"):
+        imodels_lists._beta_counts(21 / 64, (ends[0] + 1e-5, ends[1] + 1e-5), (1.0, 1.0), 0)
 
 
 def test_an_interval_that_several_numbers_of_rows_have_is_refused():

@@ -173,7 +173,7 @@ def _python_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
                 if bool(condition[1]) is not bool(rules):
                     raise ReleaseError("'if' begins the list, 'else if' every other rule", place=place)
                 antecedents, content = _literals(condition[2].split(" && "), place), condition[3]
-            elif (default := ELSE.fullmatch(content)) and rules:
+            elif default := ELSE.fullmatch(content):
                 antecedents, content = (), default[1]
             else:
                 raise ReleaseError(f"'{content[:60]}' is not a rule of a list", place=place)

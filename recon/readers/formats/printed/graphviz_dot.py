@@ -113,15 +113,14 @@ def read_dot(text: str) -> Draft:
     facts, names, kind, remarks = _facts_of(shown, [[place[c] for c in children.get(i, ())] for i in order], digit)
     nodes, thresholds = [], []
     for i, box, fact in zip(order, shown, facts, strict=True):
-        if box.split is None or i not in children:
+        split = box.split if i in children else None
+        if split is None:
             nodes.append(PrintedBranch(fact))
             continue
-        x = number(box.split[1], f"node {i}")
-        thresholds.append((box.split[0], x, digit))
+        x = number(split[1], f"node {i}")
+        thresholds.append((split[0], x, digit))
         then, otherwise = (place[c] for c in children[i])
-        nodes.append(
-            PrintedBranch(LeafCounts(), box.split[0], Test(high=x), Test(low=x, low_open=True), then, otherwise)
-        )
+        nodes.append(PrintedBranch(LeafCounts(), split[0], Test(high=x), Test(low=x, low_open=True), then, otherwise))
     notes = {"exact": (PLAIN_ROWS,), "size": (PLAIN_ROWS,), "ratio": (RATIO_ROWS,)}.get(kind, ())
     found = draft_of(nodes, names, Provenance(PLOTTED if plotted else FORMAT, (kind,), (*notes, MIDPOINTS, NO_MISSING)))
     if None in names:
@@ -364,8 +363,8 @@ def _class_ranges(row: Sequence[Fraction], n: int, digit: Fraction, shares: bool
         return [(c, c) for c in counts] if all(is_whole(v, n) for v in row) and sum(counts) == n else None
     off = digit / 2 + TINY
     found = [(max(0, math.ceil(n * (v - off))), min(n, math.floor(n * (v + off)))) for v in row]
-    fits = all(low <= high for low, high in found)
-    return found if fits and sum(low for low, _ in found) <= n <= sum(high for _, high in found) else None
+    # Where no number lies in an interval, none has two: the least ones add up to more than the greatest then.
+    return found if sum(low for low, _ in found) <= n <= sum(high for _, high in found) else None
 
 
 def _of_counts(impurity: Pair | None, counts: Sequence[tuple[int, int]], digit: Fraction) -> bool:
