@@ -36,7 +36,13 @@ from recon.readers.formats.regressions.printed_coefficients import (
     PrintedCoefficients,
     read_printed_regression,
 )
-from recon.readers.formats.regressions.regression_tables import read_regression_rds, read_regression_table
+from recon.readers.formats.regressions.regression_tables import (
+    FARTHEST,
+    LONGEST,
+    _PrintedNumber,
+    read_regression_rds,
+    read_regression_table,
+)
 from recon.readers.formats.regressions.score_equations import (
     COUNTS,
     LARGEST_STEP,
@@ -180,6 +186,25 @@ def test_parts_of_fits_that_are_gone():
 
 def test_lines_of_printed_fits():
     assert "line 1: 'age' stands under no line of names" in sentence_of(read_regression_table, "age,1.5\n,coef\n")
+    assert "without a table of coefficients" in sentence_of(
+        read_printed_regression, "   coef    std err\nage   1.5   0.1\n"
+    )
+    for text, value in (
+        (".5", F(1, 2)),
+        ("5", F(5)),
+        ("1" * LONGEST, F("1" * LONGEST)),
+        (f"1e{FARTHEST}", None),
+        (f"1e-{FARTHEST}", F(1, 10**FARTHEST)),
+    ):
+        found = _PrintedNumber.of(text, "line 1")
+        assert found.value == (F(10) ** FARTHEST if value is None else value)
+    for text, why in (
+        (".", "is not a number"),
+        ("1" * (LONGEST + 1), "beyond"),
+        (f"1e{FARTHEST + 1}", "beyond"),
+        (f"1e-{FARTHEST + 1}", "beyond"),
+    ):
+        assert why in sentence_of(_PrintedNumber.of, text, "line 1")
     glm = (CORPUS / "glm_statsmodels.txt").read_text()
     draft = read_printed_regression(glm)
     deviance = next(one for one in glm.splitlines() if "Deviance:" in one).split("Deviance:")[1].split()[0]
@@ -308,6 +333,23 @@ def test_the_number_of_rows_of_a_regression():
         assert "--rows" in sentence_of(lambda one: one.inverse, inverse_of(rows))
     assert "a line sigma" in sentence_of(lambda one: one.inverse, inverse_of(RowCount(6, 6), ("b", "a")))
     assert inverse_of(RowCount(6, 6)).inverse.middle == draft.middle
+
+
+def test_squares_of_the_response_are_stated_where_they_are_more_than_its_sum():
+    """Beside the sums of products: of an exact number of rows, unless the response is 0 or 1 beside a constant."""
+    domain = Domain((Grid.between("a", 0, 1), Grid.between("age", 0, 9), Categorical("sick", (0, 1))), None)
+
+    def figures(rows, response, columns=("", "a")):
+        weights, scale = ((F(0), F(0)), (F(1), F(1))), (F(1), F(1))
+        draft = inverse_of(rows, columns, scale=scale, weights=weights, response=response)
+        return [one.name for one in draft.bound(Binder(draft, domain))[0].statements if "squares" in one.name]
+
+    six = RowCount(6, 6)
+    assert figures(six, "age") == ["sum of squares of 'age'"]
+    assert figures(None, "age") == figures(RowCount(6, None), "age") == figures(six, "sick") == []
+    assert figures(six, "sick", ("age", "a")) == ["rows with squares of 'sick'"]
+    alone = replace(inverse_of(six, ("",), unscaled=True), middle=((F(1, 6),),), off=((F(0),),))
+    assert [one.name for one in alone.bound(Binder(alone, domain))[0].statements] == ["all rows"]
 
 
 def test_matrices_and_coefficients_of_other_sizes_are_refused():

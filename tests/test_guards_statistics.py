@@ -268,6 +268,7 @@ PRINTED = [
     (FIT + "\n,const,a0\nconst,0.0625,-0.01\na0,0.02,0.01\n" + ROWS, "are not the same both ways"),
     (FIT + "\n,const,a0\nconst,0.0625,0.025\na0,0.025,0.01\n" + ROWS, "are no matrix with an inverse"),
     (FIT + COVARIANCES + ROWS + "scale,-1\n", "the variance of residuals is not above 0|is not a number"),
+    (FIT + COVARIANCES + ROWS + "sigma,0\n", "scale: the variance of residuals is not above 0"),
     (FIT.replace("a0", "intercept") + COVARIANCES.replace("a0", "intercept") + ROWS, "are called like the constant"),
     (FIT + COVARIANCES + ROWS + "cov_type,HC1\n", "errors of type hc1 are not read"),
 ]  # fmt: skip
