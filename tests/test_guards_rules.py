@@ -17,6 +17,7 @@ from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import ReconError
+from solvers.statements.release import RowCount
 
 DEFAULT = {"antecedents": [0], "prediction": 0}
 SAVED = {
@@ -127,6 +128,7 @@ CASES = [
     (of_bayes, STATE, "theta.0", 1.0, r"theta\[0\]: holds no posterior mean with an interval around it"),
     (of_bayes, STATE, "d_star.0", True, r"d_star\[0\]: names an itemset that is not there"),
     (of_bayes, STATE, "alpha", [1.0, 1e17], "alpha: holds pseudocounts that are not positive"),
+    (of_bayes, STATE, "ci_theta.0", (0.5, 0.5), r"theta\[0\]: holds no posterior mean with an interval around it"),
     (of_bayes, STATE, "ci_theta.0", (0.1, 0.2, 0.3), r"ci_theta\[0\]: holds no interval"),
     (of_bayes, STATE, "theta.0", 0.0, r"theta\[0\]: holds no posterior mean with an interval around it"),
     (of_bayes, STATE, "d_star.0", 1.0, r"d_star\[0\]: names an itemset that is not there"),
@@ -238,6 +240,7 @@ def test_what_a_list_of_corels_says_of_rows_that_are_no_box_is_nothing():
 
 def test_names_of_a_list_of_corels_are_told_from_numbers_of_columns():
     assert saved(SAVED).named
+    assert {name for name, _ in saved(SAVED).tests()} == {"a", "b", "c"}
     assert not saved(SAVED | {"f": ["feature1", "feature2", "feature3"]}).named
     for name, label in (("", "label"), ("y" * 1000,) * 2, ("y" * 1001, "label"), (7, "label"), ("a", "a_")):
         assert saved(SAVED | {"p": name}).label == label
@@ -255,10 +258,12 @@ def test_leaf_values_of_figs_are_unused_where_counts_do_not_say_them():
     def unused(values, *more):
         found = figs_thing(values, [8, 4, 4])
         found.state["trees_"] += [figs_thing(values, [8, 4, 4]).state["trees_"][0] for _ in more]
-        return [one.labels for one in imodels_figs.read(found, "pickle").origin.unused]
+        return [(one.labels, one.why[:25]) for one in imodels_figs.read(found, "pickle").origin.unused]
 
     counts, weights = [[4, 4], [3, 1], [1, 3]], [[4, 4], [3.2, 0.8], [0.8, 3.2]]
-    assert (unused(counts), unused(weights), unused(counts, "two")) == ([], [True], [False])
+    assert unused(counts) == []
+    assert unused(weights) == [(True, "rows were weighted: only ")]
+    assert unused(counts, "two") == [(False, "they are means of what ot")]
 
 
 def test_what_leaves_of_dl85_do_not_say_is_left_out():
@@ -388,6 +393,9 @@ def fake_streed(**more):
 
 def test_a_fitted_streed_tree_is_read_or_refused_by_name(monkeypatch):
     (tree,) = streed.of_model(fake_streed()).models
+    assert streed.of_model(fake_streed()).rows == RowCount(6, 6)
+    (three,) = streed.of_model(fake_streed(classes_=np.array([0, 1, 2]))).models
+    assert [node.support.counts for node in three.nodes[1:]] == [(1, 2, 0), (3, 0, 0)]
     assert [node.support.counts for node in tree.nodes[1:]] == [(1, 2), (3, 0)]
     assert tree.nodes[0].condition == (("a", equals(1)),)
     root = fake_streed().tree_
@@ -405,6 +413,13 @@ def test_a_fitted_streed_tree_is_read_or_refused_by_name(monkeypatch):
     monkeypatch.setattr(streed, "MAX_PARTS", 2)
     with pytest.raises(ReconError, match="the tree has more than 2 nodes"):
         streed.of_model(fake_streed())
+
+
+@pytest.mark.parametrize(("zeros", "ones"), [(0, 1), (1, 0), (300, 2)])
+def test_an_interval_of_little_prior_may_end_at_0_or_1(zeros, ones):
+    low, high = (float(end) for end in beta.interval(0.95, ones + 1e-3, zeros + 1e-3))
+    found = imodels_lists._beta_counts((ones + 1e-3) / (zeros + ones + 2e-3), (low, high), (1e-3, 1e-3), 0)
+    assert found == (zeros, ones)
 
 
 def test_an_interval_beside_the_one_of_its_mean_is_refused():
@@ -483,8 +498,27 @@ def test_names_are_told_from_what_is_none():
     assert plain_values.texts(Thing(Name("pandas", "_new_Index"), "reduce", args=args)) == ["a", "b"]
     index = Thing(Name("pandas", "_new_Index"), "reduce", args=(Name("pandas", "Index"), {"data": [["a", "b"]]}))
     assert plain_values.texts(np.array(["a", "b"], dtype=object)) == ["a", "b"]
-    for none in ([], [1], "ab", None, np.array([["a"]], dtype=object), index, Thing(Name("x", "Y"), "reduce", args=())):
+    for none in (
+        [],
+        [1],
+        ["a", 1],
+        "ab",
+        None,
+        np.array([["a"]], dtype=object),
+        index,
+        Thing(Name("x", "Y"), "reduce", args=()),
+    ):
         assert plain_values.texts(none) is None
     assert plain_values.two_classes(thing("X")) == (0, 1)
+    for names, found in (
+        (["a", "b"], (["a", "b"], True)), (["X0", "X1"], (["X0", "X1"], False)),
+        (["X_0", "X_1"], (["X_0", "X_1"], False)),
+        (["a", "a"], plain_values.model_features(thing("X"))), (None, plain_values.model_features(thing("X"))),
+    ):  # fmt: skip
+        assert plain_values.model_features(thing("X", feature_names_=names)) == found
+    given = thing("X", feature_names_=["a", "b"], feature_names_in_=np.array(["c", "d"], dtype=object))
+    assert plain_values.model_features(given) == (["c", "d"], True)
+    assert plain_values.short_text((1 << 64) - 1) == "18446744073709551615"
+    assert plain_values.short_text(1 << 64) == "a huge number"
     with pytest.raises(ReconError, match="has no complement that is one test"):
         plain_values.opposite(equals(2))

@@ -161,7 +161,7 @@ def _unshrunk(arrays: TreeArrays, scheme: str, reg: float) -> NDArray[np.float64
         return None
     before = after.copy()
     if scheme == "leaf_based":
-        leaf = arrays.leaf & (np.arange(len(weight)) > 0)
+        leaf = arrays.leaf
         before[leaf] = after[0] + (after[leaf] - after[0]) * (1 + reg / weight[leaf])[:, None]
         return before
     level = np.zeros(1, dtype=np.int64)
