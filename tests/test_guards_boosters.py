@@ -17,6 +17,7 @@ import pytest
 from changed_objects import GONE, changed, in_r, sentence_of
 
 import recon
+from encoders.domain.values import Test
 from recon.readers.formats.boosters.catboost_file import (
     Symmetric,
     _branching,
@@ -44,7 +45,9 @@ from recon.readers.formats.boosters.ranger import (
     ranger_object,
     read_ranger_rds,
 )
+from recon.readers.formats.boosters.shared import BoosterSplit, BoosterTree
 from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes, read_spark
+from recon.readers.formats.boosters.xgboost.file import StoredXGBoostTree, sizes
 from recon.readers.formats.boosters.xgboost.file import json_booster as xgboost_json
 from recon.readers.formats.boosters.yggdrasil import _message, _varint
 from recon.readers.formats.detection import read_draft
@@ -718,6 +721,45 @@ def test_what_nodes_of_spark_test(at, given, many, said):
     found = sentence_of(_SparkNodes(COLUMNS, {})._test, split, "data")
     assert said in found
     assert bool(found) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("covers", "rows"),
+    [
+        ((0.5, 0.25, 0.25), [2, 1, 1]),  # a leaf of one row
+        ((0.5, 0.5, 0.0), None),
+        ((262_140 / 2, 262_140 / 4, 262_140 / 4), [524_280, 262_140, 262_140]),
+        ((262_144 / 2, 262_144 / 4, 262_144 / 4), None),  # 32 bits leave every other number out
+        ((0.75, 0.5, 0.5), None),
+    ],
+)
+def test_covers_of_xgboost_that_are_numbers_of_rows(covers, rows):
+    split = BoosterSplit("x", Test(high=1), Test(low=1, low_open=True))
+    grown = BoosterTree([split, None, None], [(1, 2), (-1, -1), (-1, -1)])
+    found = sizes(StoredXGBoostTree("tree 0", 0, grown, list(covers), [0.0] * 3), 0.5, 1.0)
+    assert (None if found is None else found.rows.tolist()) == rows
+
+
+NODES = {"id": 0, "leftChild": -1, "rightChild": -1, "impurityStats": [1.0, 2.0], "rawCount": 3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "most", "said"),
+    [
+        ({}, 1, ""),
+        ({}, 0, "has not the nodes 0, 1, 2, ..."),
+        ({"id": 1}, 1, "has not the nodes 0, 1, 2, ..."),
+        ({"impurityStats": [[1.0, 2.0]]}, 1, "has not the nodes 0, 1, 2, ..."),
+        ({"impurityStats": [1.0, math.inf]}, 1, "has not the nodes 0, 1, 2, ..."),
+        ({"impurityStats": [1.0, math.nan]}, 1, "has not the nodes 0, 1, 2, ..."),
+        ({"impurityStats": 7}, 1, "has nodes without links, tests or impurityStats"),
+    ],
+)
+def test_nodes_of_spark_are_numbered_and_have_figures(changes, most, said, monkeypatch):
+    monkeypatch.setattr("recon.readers.formats.boosters.spark.MAX_NODES", most)
+    found = sentence_of(_SparkNodes(COLUMNS, {}).tree, [NODES | changes], 0, False)
+    assert said in found
+    assert bool(said) == bool(found)
 
 
 @pytest.mark.parametrize(("told", "found"), [(1, 1), (3, 3), (0, None), (4, None), (2.0, None), (None, None)])

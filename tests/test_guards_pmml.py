@@ -130,6 +130,7 @@ MIXED = (  # a class is written in two ways
         (GOOD, [derived('<FieldRef field="x" mapMissingTo="0"/>'), TAKEN], "'z' is derived by mapMissingTo, which is"),
         (GOOD, [derived(MINUS.replace("<Apply", '<Apply defaultValue="0"')), TAKEN], "'z' is derived by defaultValue"),
         (GOOD, [derived('<NormDiscrete field="y" value="n" mapMissingTo="0"/>'), TAKEN], "'z' is derived by mapMiss"),
+        (GOOD, [derived('<FieldRef field="x"/>'), ('name="z"', ""), ('field="x" op', "op")], "'' is not declared"),
         (GOOD, [derived('<NormDiscrete field="q" value="n"/>'), TAKEN], "'z' is derived by NormDiscrete, which is not"),
         (GOOD, [derived(MINUS.replace("Apply", "Aggregate")), TAKEN], "'z' is derived by Aggregate, which is not"),
         (GOOD, [derived(MINUS.replace('"-"', '"max"')), TAKEN], "'z' is derived by Apply, which is not"),
@@ -307,6 +308,8 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
            kind, [("x <= 1", said), ("not x <= 1", five)])
           for n, kind, said, five in ((249_998, "exact", (99_999, 149_999), (0, 5)), (249_999, "size", 249_999, 5))),
         (with_nodes(leaf(LOW, 3, 4), leaf("<True/>", 5, 6), rows=None, head=LAST), "exact", TWO),
+        (with_nodes(leaf(LOW, 3, 4), leaf(ordered("greaterThan", 2), 5, 6), head=LAST), "exact",  # nobody stays
+         [("x <= 1", (3, 4)), ("not x <= 1", "x > 2", (5, 6)), ("not x <= 1", "not x > 2", (0, 0))]),
         (with_nodes(leaf(both("and", LOW, ordered("lessOrEqual", 1, "w")), 3, 4), leaf("<True/>", 5, 6), rows=None,
                     more=[HAS_W]), "exact", SPLIT_BY_TWO),
         (with_nodes(chances(of("a"), 0.25, 0.75), chances("<True/>", 0.5, 0.5), rows=None, more=[UNLISTED]), "ratio",
@@ -602,7 +605,7 @@ def test_rows_that_are_none_are_refused(nodes, rows, why):
         ([], ("bag",), 1, BAG),
         ([('"3"', '"0"')], ("bag",), 1, BAG[1:]),
         # who stays at the root is in no leaf; the other side of a value among any texts is no test
-        ([(TREE, LAST), (SECOND, SECOND.replace("1", "2")), ('"18"><True/>', f'"18"><True/>{SHARED}')], ("bag",), 1,
+        ([(TREE, LAST), (SECOND, SECOND.replace("1", "2")), ('"18"><True/>', f'"20"><True/>{SHARED}')], ("bag",), 1,
             [*BAG[:2], ("x > 2 & y = n", (1, None)), ("x > 2 & y = p", (1, None))]),
         ([UNLISTED, (LEAF, of("a")), (SECOND, "<True/>")], ("bag",), 1,
             [("x = a & y = n", (1, None)), ("x = a & y = p", (1, None))]),

@@ -178,12 +178,12 @@ class Fields:
             self.derived[name] = Feature(name, base_name, _maker(steps, is_float), _inverter(steps, is_float))
             self.floats |= {name} if is_float else set()
 
-    def resolve(self, name: str | None, place: str) -> str:
+    def resolve(self, name: str, place: str) -> str:
         """Return the feature that a predicate names; `Unsupported` for transformations that are not read."""
         if name in self.refused:
             raise Unsupported(f"the PMML field '{name}' is derived by {self.refused[name]}, which is not read")
-        if name is None or (name not in self.data and name not in self.derived and name not in self.indicators):
-            raise ReleaseError(f"the field '{str(name)[:40]}' is not declared", place=place)
+        if not name or (name not in self.data and name not in self.derived and name not in self.indicators):
+            raise ReleaseError(f"the field '{name[:40]}' is not declared", place=place)
         base = self.type_of(self.indicators[name][0] if name in self.indicators else name)
         if base.gaps:
             raise Unsupported(f"the PMML field '{base.name}' has values that stand for missing ones, which is not read")
@@ -322,7 +322,7 @@ def _wrapped(element: Element) -> Element:
 
 def _simple(element: Element, fields: Fields, place: str) -> Predicate:
     """Return a comparison with one value."""
-    name, how = fields.resolve(element.get("field"), place), element.get("operator")
+    name, how = fields.resolve(element.get("field", ""), place), element.get("operator")
     if how == "isMissing":
         return Atom(name, Test(missing=True), False)
     if how == "isNotMissing":
@@ -369,7 +369,7 @@ def _indicator(name: str, how: str | None, at: float, fields: Fields, place: str
 
 def _of_set(element: Element, fields: Fields, place: str) -> Predicate:
     """Return a test for some values."""
-    name, array = fields.resolve(element.get("field"), place), first(element, "Array")
+    name, array = fields.resolve(element.get("field", ""), place), first(element, "Array")
     how = element.get("booleanOperator")
     if name in fields.indicators:
         raise Unsupported(f"the PMML field '{name}' is 0 or 1, and a set of values of it is not read")
