@@ -47,7 +47,7 @@ from recon.readers.formats.boosters.ranger import (
 )
 from recon.readers.formats.boosters.shared import BoosterSplit, BoosterTree
 from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes, read_spark
-from recon.readers.formats.boosters.xgboost.file import StoredXGBoostTree, sizes
+from recon.readers.formats.boosters.xgboost.file import StoredXGBoostTree, _values_of, sizes
 from recon.readers.formats.boosters.xgboost.file import json_booster as xgboost_json
 from recon.readers.formats.boosters.yggdrasil import _message, _varint
 from recon.readers.formats.detection import read_draft
@@ -150,6 +150,7 @@ REFUSED = [
     ("xgb dump", {"0.missing": 9}, "node 0: 'yes', 'no' and 'missing' do not name its two children"),
     ("xgb dump", {"0.split": 7}, "node 0: a split needs a feature and two children"),
     ("xgb dump", {"0.children": lambda found: found[:1]}, "node 0: a split needs a feature and two children"),
+    ("xgb dump", {"0.children": "ab"}, "node 0: a split needs a feature and two children"),
     ("xgb dump", {"0.split_condition": GONE}, "the split of indicator 'age' has no condition: use save_model"),
     ("xgb dump", {"0.children.0.cover": GONE}, "the XGBoost dump has no covers: dump it again with with_stats=True"),
     ("xgb dump categories", {"0.split_condition": []}, "the categories [] of 'grade' are not all known"),
@@ -440,7 +441,8 @@ def test_a_text_that_only_begins_like_a_model_is_none():
     from recon.readers.formats.boosters.xgboost.model import read_xgboost_dump
 
     assert "it must start with 'tree' and name 'num_class'" in sentence_of(read_lightgbm_text, "tree\nx=1\n")
-    assert "a list of trees is expected" in sentence_of(read_xgboost_dump, [])
+    for none in ([], {}, {"x": 1}, 7):
+        assert "a list of trees is expected" in sentence_of(read_xgboost_dump, none)
 
 
 @pytest.mark.parametrize(
@@ -738,6 +740,17 @@ def test_covers_of_xgboost_that_are_numbers_of_rows(covers, rows):
     grown = BoosterTree([split, None, None], [(1, 2), (-1, -1), (-1, -1)])
     found = sizes(StoredXGBoostTree("tree 0", 0, grown, list(covers), [0.0] * 3), 0.5, 1.0)
     assert (None if found is None else found.rows.tolist()) == rows
+
+
+@pytest.mark.parametrize(("codes", "values"), [((0, 2), ("a", "c")), ((0, 3), None), ((-1, 1), None), ((), None)])
+def test_categories_of_xgboost_are_those_that_the_file_names(codes, values):
+    told = {"g": ["a", "b", "c"]}
+    if values is None:
+        assert f"the categories {list(codes)} of 'g' are not all known" in sentence_of(
+            _values_of, codes, "g", told, "t"
+        )
+        return
+    assert _values_of(codes, "g", told, "t") == values
 
 
 NODES = {"id": 0, "leftChild": -1, "rightChild": -1, "impurityStats": [1.0, 2.0], "rawCount": 3}
