@@ -108,6 +108,8 @@ REFUSED = [
     ("xgb", {f"{LEARNER}.num_feature": "0"}, "XGBoost models without features or of several targets are not read"),
     ("xgb", {f"{LEARNER}.num_target": "2"}, "XGBoost models without features or of several targets are not read"),
     ("xgb", {f"{LEARNER}.num_feature": "0.5"}, "num_feature: '0.5' is not a whole number"),
+    ("xgb", {f"{LEARNER}.num_feature": "9007199254740993"}, "num_feature: '9007199254740993' is not a whole number"),
+    ("xgb", {f"{LEARNER}.num_feature": "-9007199254740993"}, "num_feature: '-9007199254740993' is not a whole number"),
     ("xgb", {f"{LEARNER}.base_score": "x"}, "base_score: 'x' is not a finite float32 number"),
     ("xgb", {f"{LEARNER}.base_score": "1e39"}, "base_score: '1e39' is not a finite float32 number"),
     ("xgb", {f"{LEARNER}.base_score": "-1e39"}, "base_score: '-1e39' is not a finite float32 number"),
@@ -294,8 +296,9 @@ def met(test, value):
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("[0:5]", (0, 5)), ("[-5:1e299]", (-5, 1e299)), ("[0:1e300]", None), ("[-1e300:0]", None), ("[0:inf]", None),
-        ("[-inf:0]", None), ("[nan:0]", None), ("0:1:-1", (0, 1, -1)), ("none", None), ("[0]", None),
+        ("[0:5]", (0, 5)), ("[-5:1e299]", (-5, 1e299)), ("[5:5]", (5, 5)), ("[5:4]", None), ("[0:1e300]", None),
+        ("[-1e300:0]", None), ("[0:inf]", None), ("[-inf:0]", None), ("[nan:0]", None), ("0:1:-1", (0, 1, -1)),
+        ("none", None), ("[0]", None),
     ],
 )  # fmt: skip
 def test_ranges_and_categories_of_lightgbm(text, found):
@@ -578,23 +581,24 @@ def test_forms_of_cbm_files_that_are_not_read():
     )
     for few in (0, 4, 8):
         assert "byte 0: " in sentence_of(cbm_booster, b"CBM1" + bytes([few, 0, 0, 0]) + bytes(few))
-    scores = {7: None, (1, (0.5,)): 0.5, (2, (0.5,)): None, (1, (0.5, 1.0)): None}
+    scores = {7: None, (1, (0.5,)): 0.5, (2, (0.5,)): None, (1, (0.5, 1.0)): None, (1,): None}
     for given, bias in scores.items():
-        written = [given[0], list(given[1])] if isinstance(given, tuple) else given
+        written = [one if isinstance(one, int) else list(one) for one in given] if isinstance(given, tuple) else given
         assert json_booster(changed(parsed("cat"), {"scale_and_bias": written})).bias == bias
     assert json_booster(changed(parsed("cat"), {"scale_and_bias": GONE})).bias == 0
     told = {"model_info.training": {"metrics": 7}}, {"model_info.training": {"metrics": {"learn_metrics_history": [1]}}}
     assert [json_booster(changed(parsed("cat"), one)).trainings[0].trees for one in told] == [0, 1]
 
 
-def leaves_of_classes(counts, weights=(5, 9, 20, 13, 1, 4, 21, 18), **settings):
+def leaves_of_classes(counts, weights=(5, 9, 20, 13, 1, 4, 21, 18), each=0.25, ridge=3, rate=0.5, **settings):
     """Return the first tree of a model, with the values that such rows of the second class give its leaves."""
     rows = zip(weights, counts, strict=True)
-    values = [0.5 * (k - n / 2) / (n / 4 + 3) for n, k in rows]
+    values = [rate * (k - n / 2) / (n * each + ridge) for n, k in rows]
     file = changed(parsed("cat"), {"oblivious_trees": lambda found: found[:1]})
     learner = {f"model_info.params.tree_learner_options.{key}": value for key, value in settings.items()}
     return changed(file, {"oblivious_trees.0.leaf_weights": list(weights), "oblivious_trees.0.leaf_values": values}
-                   | {"model_info.params.tree_learner_options.l2_leaf_reg": 3} | learner)  # fmt: skip
+                   | {"model_info.params.boosting_options.learning_rate": rate,
+                      "model_info.params.tree_learner_options.l2_leaf_reg": ridge} | learner)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -617,18 +621,23 @@ def test_values_of_catboost_prove_classes_where_all_are_whole_numbers_of_rows(fi
 @pytest.mark.parametrize(
     ("settings", "more"),
     [
-        ({"leaf_estimation_method": "Exact"}, {}),
+        ({"leaf_estimation_method": "Exact", "each": 1}, {}),
         ({"leaf_estimation_iterations": 2}, {}),
-        ({"l2_leaf_reg": 0}, {}),  # never compared with rows
-        ({"l2_leaf_reg": 2e9}, {}),
+        ({"ridge": 0}, {}),  # never compared with rows
+        ({"ridge": -0.125}, {}),
+        ({"ridge": 1e9}, {}),
         ({"l2_leaf_reg": "3"}, {}),
-        ({}, {"model_info.params.boosting_options.learning_rate": 0}),
+        ({"rate": 0}, {}),
+        ({"rate": -0.5}, {}),
+        ({"rate": 1e9}, {}),
         ({}, {"oblivious_trees.0.leaf_values": lambda found: found * 2}),
         ({}, {"scale_and_bias": [2, [0]]}),
     ],
 )
 def test_values_of_catboost_that_say_no_classes_leave_sizes(settings, more):
-    file = changed(leaves_of_classes((2, 9, 20, 13, 0, 4, 21, 18), **settings), more)
+    counts = (2, 9, 20, 13, 0, 4, 21, 18)
+    assert read_catboost(leaves_of_classes(counts)).origin.counts == ("exact",)
+    file = changed(leaves_of_classes(counts, **settings), more)
     assert read_catboost(file).origin.counts == ("size",)
     assert read_catboost(leaves_of_classes((2, 9, 20, 13, 0, 4, 21, 18)), (0, 1, 2)).origin.counts == ("size",)
 
@@ -702,6 +711,24 @@ COLUMNS = SparkColumns(("x0", "x1"), {1: ("a", "b")}, "label", (0, 1), False)
 def test_what_nodes_of_spark_count(stats, size, boosted, weighted, said):
     reader = _SparkNodes(COLUMNS, {"weightCol": "w"} if weighted else {})
     found = sentence_of(reader._counts, np.array([stats]), [size], 0, boosted, "data")
+    assert said in found
+    assert bool(found) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("stats", "sizes_", "said"),
+    [
+        ([[1, 2], [0, 0]], [3, 0], ""),
+        ([[1, 2], [1, 1]], [3, 2.5], "has numbers of rows that are not whole"),
+        ([[1, 2], [2.0**53, 0]], [3, 2.0**53], "has numbers of rows that are not whole"),
+        ([[1, 2], [2.0**53 - 1, 0]], [3, 2.0**53 - 1], ""),
+        ([[1, 2, 0], [1.5, 0.5, 1]], [3, 3], "has rows per class that do not make its rows"),
+        ([[1, 2], [-1, 4]], [3, 3], "has rows per class that do not make its rows"),
+        ([[1, 2], [1, 1]], [3, 3], "has rows per class that do not make its rows"),
+    ],
+)
+def test_every_node_of_spark_counts_whole_rows(stats, sizes_, said):
+    found = sentence_of(_SparkNodes(COLUMNS, {})._counts, np.array(stats, dtype=float), sizes_, 0, False, "data")
     assert said in found
     assert bool(found) == bool(said)
 

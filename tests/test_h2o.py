@@ -159,7 +159,7 @@ REFUSED = (
     ),
     (("forest", SETTINGS, replaced(b"2: 4 d000", b"2: 5 d000")), {}, ReleaseError, "has no categories"),
     (("forest", SETTINGS, replaced(b"2: 4 d000", b"x: 4 d000")), {}, ReleaseError, "has no categories"),
-    (("forest", SETTINGS, replaced(b"2: 4 d000", b"5: 4 d000")), {}, ReleaseError, "has no categories"),
+    (("forest", SETTINGS, replaced(b"2: 4 d000", b"5: 4 d000")), {}, ReleaseError, "has no categories as in '5: 4"),
     (("forest", SETTINGS, replaced(b"weight\n", b"age\n")), {}, ReleaseError, "does not name 5 different columns"),
     (
         ("forest", SETTINGS, lambda one: one.partition(b"[columns]")[0].replace(b"n_columns = 5", b"n_columns = 0")),

@@ -114,7 +114,7 @@ def _text_info(text: str) -> tuple[float, float] | tuple[int, ...] | None:
         if text.startswith("["):
             low, high = text.strip("[]").split(":")
             ends = float(low), float(high)
-            return ends if max(abs(ends[0]), abs(ends[1])) < 1e300 else None
+            return ends if -1e300 < ends[0] <= ends[1] < 1e300 else None
         return tuple(int(x) for x in text.split(":"))
     except ValueError:  # "none"
         return None
@@ -254,7 +254,7 @@ def _json_infos(found: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float, fl
         listed, low, high = one.get("values"), one.get("min_value"), one.get("max_value")
         if isinstance(listed, list) and listed and all(type(v) is int for v in listed):
             yield name, tuple(listed)
-        elif not listed and is_number(low) and is_number(high) and max(abs(low), abs(high)) < 1e300:
+        elif not listed and is_number(low) and is_number(high) and -1e300 < low <= high < 1e300:
             yield name, (float(low), float(high))
 
 
