@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -305,6 +305,8 @@ REFUSED = [
     ("threshold", {"estimator_": None}, "is a TunedThresholdClassifierCV without a fitted model"),
     # pipelines
     ("pipeline", {"steps": []}, "Pipeline: has no steps: it is not fitted"),
+    ("pipeline", {"steps": tuple}, "Pipeline: has no steps: it is not fitted"),
+    ("pipeline", {"steps.0": list}, "Pipeline: has steps that are no named steps"),
     ("pipeline", {"steps.0": ("s",)}, "Pipeline: has steps that are no named steps"),
     ("pipeline", {"steps.0.0": 7}, "Pipeline: has steps that are no named steps"),
     ("binarized", {"steps.1.1": "passthrough"}, "the pipeline ends without a model"),
@@ -499,6 +501,18 @@ def test_a_selection_without_its_figures_is_refused(model, changes):
         hints_of(model.fit(X, Y), changes)
 
 
+@pytest.mark.parametrize(("inside", "refused"), [(0, False), (2, False), (3, True)])
+@pytest.mark.parametrize("limit", [{"DEEPEST": 2}, {"MAX_WORK": 9}])  # a step of two columns is work of 3
+def test_steps_that_are_too_deep_or_too_much_work(limit, inside, refused, monkeypatch):
+    for name, value in limit.items():
+        monkeypatch.setattr(steps, name, value)
+    step = StandardScaler()
+    for _ in range(inside):
+        step = FeatureUnion([("one", step)])
+    with pytest.raises(ReleaseError, match="nested too deeply, or have too many") if refused else nullcontext():
+        hints_of(step.fit(X), {})
+
+
 def test_parts_that_pass_on_or_are_dropped():
     parts = [("s", StandardScaler()), ("p", "passthrough"), ("d", "drop")]
     assert [c.name for c in hints_of(FeatureUnion(parts).fit(X), {})[1]] == ["s__a", "s__b", "p__a", "p__b"]
@@ -536,7 +550,8 @@ def test_what_imputers_and_bins_say_of_columns():
     free = hints_of(MaxAbsScaler().fit(X), {"clip": GONE})[1][0]  # the first versions have no such setting
     assert free.make(22.0) == 2.0
     empty = SimpleImputer(keep_empty_features=False).fit(X.assign(b=NAN))
-    assert [c.name for c in hints_of(empty, {})[1]] == ["a"]
+    for changes in ({}, {"keep_empty_features": GONE}):  # the first versions have no such setting
+        assert [c.name for c in hints_of(empty, changes)[1]] == ["a"]
     for changes in ({"strategy": "constant"}, {"keep_empty_features": True}):
         with pytest.raises(Unsupported, match="fills gaps with NaN"):
             hints_of(empty, changes)
@@ -574,6 +589,7 @@ READ = [
     ("filled", {"indicator_.features_": np.zeros(0, dtype=int)}),
     ("parted", {"transformers_.0.1": "passthrough"}),
     ("union", {"transformer_weights": {"s": 1e-300}}),
+    ("constant", {"add_indicator": GONE}),
 ]
 
 

@@ -490,10 +490,6 @@ def _support(thing: Thing, number: int, place: str) -> NDArray[np.bool_]:
         if value:
             mask[np.argsort(scores, kind="mergesort")[-int(min(value, number)) :]] = True
         return mask
-    if value == 0:
-        return mask
-    if value >= 100:
-        return np.ones(number, dtype=bool)
     with np.errstate(invalid="ignore"):
         threshold = np.percentile(scores, 100 - value)
     mask = np.asarray(scores > threshold)
