@@ -35,6 +35,7 @@ from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.models.models import Table
 from recon.readers.formats.detection import draft_of_object
 from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.sklearn.boosting.boosting import _solved_leaves
 from recon.readers.formats.sklearn.pipelines import steps
 from recon.readers.formats.sklearn.trees.arrays import (
     TreeArrays,
@@ -285,6 +286,39 @@ def test_the_rarer_class_by_the_impurity_of_every_split_of_few_rows(criterion):
     shares = np.stack([rare / rows, 1 - rare / rows], axis=1)
     truth = entropy(shares, axis=1, base=2) if criterion == "entropy" else 2 * shares[:, 0] * shares[:, 1]
     assert _rarer_class(rows, truth, criterion).tolist() == rare.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "ones", "share", "error", "solved"),
+    [
+        ((4, 6), (1, 4), 0.5, 1e-9, True),
+        ((4, 6), (0, 5), 0.5, 1e-9, True),
+        ((4, 6), (4, 1), 0.5, 1e-9, True),
+        ((4, 6), (-1, 6), 0.5, 1e-9, False),
+        ((4, 6), (5, 0), 0.5, 1e-9, False),
+        ((4, 6), (1, 5), 0.5, 1e-9, False),  # not as many as the share of all rows
+        ((4, 6), (0, 4), 0.5, 1e-9, False),
+        ((4, 6), (1 + 0.9e-6, 4 - 0.9e-6), 0.5, 1e-9, True),
+        ((4, 6), (1 + 1.1e-6, 4), 0.5, 1e-9, False),
+        ((4, 6), (1, 4 - 1.1e-6), 0.5, 1e-9, False),
+        ((4, 6), (0, 0), 0.0, 1e-9, False),
+        ((4, 6), (4, 6), 1.0, 1e-9, False),
+        ((15_000, 15_000), (5_000.24, 9_999.76), 0.5, 4e-6, True),
+        ((15_000, 15_000), (5_000.26, 9_999.74), 0.5, 4e-6, False),
+        ((15_000, 16_251), (5_000, 10_625), 15_625 / 31_251, 4e-6, False),  # roundings may be a whole row
+    ],
+)
+@pytest.mark.parametrize(("rate", "ridge"), [(1.0, 0.0), (0.1, 2.0)])
+def test_classes_of_the_first_boosted_tree_are_whole(rows, ones, share, error, solved, rate, ridge):
+    """A leaf of n rows, c of class 1, has the value rate * (c - n p) / (n p (1 - p) + ridge)."""
+    tree = comb([(n, float(n)) for n in rows])
+    n, ones = np.array(rows), np.array(ones)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.nan_to_num(rate * (ones - n * share) / (n * share * (1 - share) + ridge))
+    found = _solved_leaves(replace(tree, value=np.array([0.0, *values])[:, None]), share, rate, ridge, error)
+    assert (found is not None) == solved
+    if found is not None:
+        assert found.classes.tolist() == [[0, 0], *([n - c, c] for n, c in zip(rows, np.rint(ones), strict=True))]
 
 
 @pytest.mark.parametrize(("off", "plain"), [(0.9e-9, True), (-1.1e-9, False), (1.0, False)])
