@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from changed_objects import GONE, changed, refusal, root_of, sentence_of
 from scipy.stats import entropy
@@ -513,6 +514,26 @@ def test_a_node_that_sends_missing_values_to_fewer_rows_has_seen_some(kind, vers
         assert arrays.rows.tolist() == [5, 3, 2]
         assert arrays.missing_left[0] == (rows is FILLED)
         assert list(found.missing()) == (seen if told else [])
+
+
+@pytest.mark.parametrize("gaps", [36, 84])
+@pytest.mark.parametrize("texts", [False, True])
+def test_a_split_between_missing_values_and_all_categories(gaps, texts):
+    codes = np.where(np.arange(120) < gaps, np.nan, np.arange(120) % 3)
+    values = [None if math.isnan(c) else "abc"[int(c)] for c in codes] if texts else codes
+    frame = pd.DataFrame({"a": pd.Categorical(values) if texts else values})
+    fit = HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=2, categorical_features=["a"])
+    found = draft_of_object(root_of(fit.fit(frame, np.isnan(codes) * 1)), "pickle")
+    assert list(found.missing()) == ["a"]
+    assert found.sets == {0: [((), ("a", "b", "c") if texts else (0, 1, 2))]}
+    domain, (model,) = bind_draft(found, None)
+    assert domain.all[0].missing
+    (tree,) = model.members()
+    side = tree.nodes[0].then if tree.nodes[0].condition[0][1].missing else tree.nodes[0].otherwise
+    assert tree.nodes[side].support.counts == (0, gaps)
+    assert "splits on categories that the model does not name" in refusal(
+        fit, {"_predictors.0.0.nodes.missing_go_to_left.0": 0}
+    )
 
 
 @pytest.mark.parametrize("depth", [1, 6])

@@ -268,6 +268,8 @@ REFUSED = [
     ("categories", {"_bin_mapper": None}, "_bin_mapper: names no categories of its columns with categories"),
     ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([0.5])}, "a code of a category that is none of 0 to 255"),
     ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([-1.0])}, "a code of a category that is none of 0 to"),
+    ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([256.0])}, "a code of a category that is none of 0 to"),
+    ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([255.0])}, "_preprocessor: names no categories"),
     ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([9.0])}, "_preprocessor: names no categories"),
     ("towns", {"_preprocessor.transformers_": []}, "_preprocessor: names no categories of its columns"),
     ("towns", {"_preprocessor.transformers_.0": ("x",)}, "_preprocessor: names no categories of its columns"),

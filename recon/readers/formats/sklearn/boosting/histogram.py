@@ -74,11 +74,11 @@ class CategoryColumns:
     values: dict[int, dict[int, Value]]
     sets: dict[int, list[CategorySplit]] = field(default_factory=dict)
 
-    def numbered(self, feature: int, left: NDArray[np.uint32], place: str) -> int:
-        """Return the number of a split's sides, given the bits of the codes that go left."""
+    def numbered(self, feature: int, left: NDArray[np.uint32], missing: bool, place: str) -> int:
+        """Return the number of a split's sides, given the bits of the codes that go left; `missing`: so do gaps."""
         values = self.values.get(feature)
         bits = [32 * word + bit for word, of in enumerate(left.tolist()) for bit in range(32) if of >> bit & 1]
-        if values is None or not bits or not values.keys() >= set(bits):
+        if values is None or not (bits or missing) or not values.keys() >= set(bits):
             raise ReleaseError("splits on categories that the model does not name", place=place)
         sides = tuple(values[c] for c in bits), tuple(v for c, v in values.items() if c not in bits)
         known = self.sets.setdefault(feature, [])
@@ -106,7 +106,7 @@ def categories_of(thing: Thing, features: int) -> CategoryColumns:
         codes = bins[column] if isinstance(bins, list) and column < len(bins) else None
         if not isinstance(codes, np.ndarray) or codes.dtype.kind != "f" or len(codes) > BINS - 1:
             raise ReleaseError("names no categories of its columns with categories", place="_bin_mapper")
-        if not ((codes >= 0) & (codes < BINS) & (codes == np.floor(codes))).all():
+        if not ((codes >= 0) & (codes < BINS - 1) & (codes == np.floor(codes))).all():
             raise ReleaseError("has a code of a category that is none of 0 to 255", place="_bin_mapper")
         whole = codes.astype(np.int64).tolist()
         if isinstance(encoder, Thing):
@@ -167,7 +167,7 @@ def _histogram_tree(predictor: Any, features: int, place: str, columns: Category
         row = int(nodes["bitset_idx"][at])
         if not isinstance(bits, np.ndarray) or bits.ndim != 2 or bits.dtype.kind != "u" or row >= len(bits):
             raise ReleaseError("has no set of categories of a split", place=place)
-        threshold[at] = columns.numbered(int(feature[at]), bits[row], place)
+        threshold[at] = columns.numbered(int(feature[at]), bits[row], bool(nodes["missing_go_to_left"][at]), place)
     if np.isin(feature[inner], list(columns.values)).sum() != len(sets):
         raise ReleaseError("compares a feature with categories with a threshold", place=place)
 

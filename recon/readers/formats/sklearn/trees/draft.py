@@ -71,7 +71,9 @@ class TreesDraft(Draft):
         features, thresholds = (np.concatenate(column) for column in zip(*found, strict=True))
         finite = np.isfinite(thresholds) & ~np.isin(features, list(self.sets))
         for feature, pairs in self.sets.items():
-            yield from ((self.features[feature].name, Test(values=values)) for pair in pairs for values in pair)
+            yield from (
+                (self.features[feature].name, Test(values=values)) for pair in pairs for values in pair if values
+            )
         for feature in np.unique(features[finite]).tolist():
             of = thresholds[finite & (features == feature)]
             for end in {float(of.min()), float(of.max())}:
@@ -82,6 +84,7 @@ class TreesDraft(Draft):
     def missing(self) -> Iterator[str]:
         """Yield the features of which some training rows had no value, as the trees show."""
         seen = {int(f) for t in self.trees for f in missing_seen(t)}
+        seen |= {f for f, pairs in self.sets.items() if not all(left and right for left, right in pairs)}
         for t in self.trees:
             seen |= set(t.feature[~t.arrays.leaf & ~np.isfinite(t.arrays.threshold)].tolist())
         for feature in sorted(seen):
