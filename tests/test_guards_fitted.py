@@ -221,6 +221,7 @@ def comb(leaves):
         ([(2, 1.0)] * 20 + [(2, 1 + 0.9e-6)], True),
         ([(2, 1.0)] * 20 + [(2, 1 + 1.1e-6)], False),
         ([(1_000_000, 600_000.25)] * 20, False),
+        ([(2_000_000, 1e6 + 0.5e-3)] * 20, True),
         ([(1, 1.0)] * 30, False),
     ],
 )
@@ -360,7 +361,13 @@ def test_weights_of_classes_as_they_are_declared(setting, found, alike):
 
 @pytest.mark.parametrize(
     ("rows", "off", "found"),
-    [(1_000, 0.9e-9, 300), (1_000, 1.1e-9, None), (10_000, 0.9e-10, 3_000), (10_000, 1.1e-10, None)],
+    [
+        (100, 1.1e-9, None),
+        (1_000, 0.9e-9, 300),
+        (1_000, 1.1e-9, None),
+        (10_000, 0.9e-10, 3_000),
+        (10_000, 1.1e-10, None),
+    ],
 )
 def test_the_rarer_class_has_whole_rows_up_to_rounding(rows, off, found):
     rare = _rarer_class(np.array([rows, 10]), np.array([2 * 0.3 * 0.7 + off, 0.5]), "gini")
@@ -398,6 +405,7 @@ def test_shares_that_are_of_no_few_rows_have_no_counts():
     shares = 1.0, 1 / 4, 500_001 / 999_979, 968_734 / 999_983  # of 4 * 999,979 * 999,983 rows at least
     mass = np.array([[share, 0.0] for share in shares])
     assert _class_totals(np.array([[1.0, 0.0], [5e-7, 0.0]])) is None
+    assert _class_totals(np.array([[1.0, 0.0], [7e-7, 0.0]])) is None
     assert _unique_draws(None, mass, 10, "balanced") is None
     assert _class_totals(np.array([[1.0, 0.0], [0.75, 0.0], [0.25, 0.0]])) == [4, 0]
 

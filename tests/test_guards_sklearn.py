@@ -592,6 +592,7 @@ READ = [
     ("parted", {"transformers_.0.1": "passthrough"}),
     ("union", {"transformer_weights": {"s": 1e-300}}),
     ("constant", {"add_indicator": GONE}),
+    ("filled", {"missing_values": lambda _: Thing(Name("pandas", "NAType"), root_of(fitted("tree")).how, (), {}, {})}),
 ]
 
 

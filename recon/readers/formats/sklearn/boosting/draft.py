@@ -12,7 +12,7 @@ rounding of the bound itself: n u stays below 10^-4.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -127,6 +127,11 @@ class BoostingDraft(TreesDraft):
     """Trees of a boosted model that all count the same rows, and their leaf values where these can be used."""
 
     values: BoostedLeafValues | None = None
+
+    def missing(self) -> Iterator[str]:
+        """Yield the features of which some training rows had no value, also where a split is between these and all."""
+        alone = (f for f, pairs in self.sets.items() if not all(left and right for left, right in pairs))
+        yield from dict.fromkeys((*super().missing(), *(self.features[f].name for f in alone)))
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the model over the binder's domain: a boosted one, or a forest where leaf values are not used."""

@@ -242,7 +242,7 @@ def masses(tree: TreeArrays) -> NDArray[np.float64]:
 def _integer_counts(values: NDArray[np.float64]) -> Counts | None:
     """Return the numbers as whole ones, None unless all are within `EXACT` of one."""
     rounded = np.rint(values)
-    if np.abs(values - rounded).max() > EXACT * max(1.0, float(np.abs(values).max()) * 1e-3):
+    if np.abs(values - rounded).max() > EXACT * max(1.0, float(values.max()) * 1e-3):
         return None
     return rounded.astype(np.int64)
 

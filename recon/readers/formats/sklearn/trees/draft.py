@@ -84,7 +84,6 @@ class TreesDraft(Draft):
     def missing(self) -> Iterator[str]:
         """Yield the features of which some training rows had no value, as the trees show."""
         seen = {int(f) for t in self.trees for f in missing_seen(t)}
-        seen |= {f for f, pairs in self.sets.items() if not all(left and right for left, right in pairs)}
         for t in self.trees:
             seen |= set(t.feature[~t.arrays.leaf & ~np.isfinite(t.arrays.threshold)].tolist())
         for feature in sorted(seen):
