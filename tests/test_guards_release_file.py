@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from fractions import Fraction
+from fractions import Fraction as F
 
 import pytest
 
@@ -12,9 +13,10 @@ from encoders.domain.values import Continuous
 from encoders.models.models import PublishedFigure, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.readers.formats.release import writing
-from recon.readers.formats.release.parts import to_domain, to_models, to_related, to_rows
+from recon.readers.formats.release.parts import to_domain, to_exact, to_models, to_related, to_row_count, to_rows
 from recon.readers.formats.release.reading import parse, parse_adversary, related_of
-from recon.readers.formats.release.writing import dump, release_json
+from recon.readers.formats.release.schema import RowsPart
+from recon.readers.formats.release.writing import dump, figure, release_json
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
@@ -230,3 +232,28 @@ def test_what_cannot_be_read_back_is_not_written(monkeypatch):
     assert "count" not in writing._figure_json(PublishedFigure((), low=3))
     with pytest.raises(ReleaseError, match="cannot be written so that it reads back the same"):
         dump(release(tree(), about="ours"))
+
+
+MOST, DIGITS = 1 << 53, 10**100
+NUMBERS = [  # what reads a number, the number, what it is: None where it is refused
+    (to_row_count, 0, RowCount(0, 0)), (to_row_count, MOST, RowCount(MOST, MOST)), (to_row_count, MOST + 1, None),
+    (to_row_count, -1, None), (to_row_count, RowsPart(3, 3), RowCount(3, 3)), (to_row_count, RowsPart(3, 2), None),
+    (to_row_count, RowsPart(3), RowCount(3, None)), (to_row_count, RowsPart(0, MOST + 1), None),
+    (to_row_count, None, None),
+    (to_exact, DIGITS - 1, DIGITS - 1), (to_exact, DIGITS, None), (to_exact, -DIGITS, None),
+    (to_exact, 1 - DIGITS, 1 - DIGITS),
+    (to_exact, f"1/{DIGITS - 1}", F(1, DIGITS - 1)), (to_exact, f"1/{DIGITS}", None), (to_exact, 0.1, F(1, 10)),
+    (to_exact, float("inf"), None), (to_exact, float("nan"), None), (to_exact, "x", None),
+    (figure, MOST, MOST), (figure, MOST + 1, None), (figure, -MOST, -MOST), (figure, -MOST - 1, None),
+    (figure, 2.5, F(5, 2)),
+    (figure, float("nan"), None), (figure, float("-inf"), None), (figure, 10**400, None), (figure, -0.0, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("read", "number", "found"), NUMBERS)
+def test_numbers_of_a_file_are_read_up_to_their_limits(read, number, found):
+    if found is None and number is not None:
+        with pytest.raises(ReleaseError, match=r"^here"):
+            read(number, "here")
+    else:
+        assert read(number, "here") == found
