@@ -13,8 +13,12 @@ from extras import batches
 from sklearn.ensemble import RandomForestClassifier
 
 import recon
+from encoders.domain.values import Continuous
+from recon.readers.formats.boosters import treelite
+from recon.readers.formats.boosters.treelite import _node_rows, _threshold, read_treelite
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReconError
+from solvers.statements.release import RowCount
 
 CORPUS = Path(__file__).parent / "corpus"
 FOREST = json.loads((CORPUS / "treelite_forest.json").read_text())  # written by treelite 4.8
@@ -106,3 +110,36 @@ def test_a_value_that_32_bits_move_over_a_threshold_is_named(tmp_path):
     (tmp_path / "near.json").write_text(json.dumps(content))
     with pytest.raises(ReconError, match="does not say if columns were compared in 32 bits"):
         recon.load(str(tmp_path / "near.json"), domain=domain)
+
+
+def test_columns_of_any_numbers_are_read_in_double_precision():
+    columns = tuple(Continuous(name) for name in ("x0", "x1", "x2"))
+    assert recon.load(str(CORPUS / "treelite_forest.json"), domain=recon.Domain(columns)).models[0].trees
+
+
+def test_fewer_rows_than_the_largest_tree_counts_are_refused():
+    roots = sorted(tree["nodes"][0]["data_count"] for tree in FOREST["trees"])
+    draft = read_treelite(FOREST)
+    assert draft.of_rows(roots[-1]).rows == RowCount(roots[-1], roots[-1])
+    assert roots[0] < roots[-1]
+    with pytest.raises(ReconError, match=f"a tree counts {roots[-1]} different rows"):
+        draft.of_rows(roots[-1] - 1)
+
+
+@pytest.mark.parametrize("most", ["MAX_FEATURES", "MAX_NODES"])
+def test_as_many_features_and_nodes_as_may_be(most, monkeypatch):
+    number = FOREST["num_feature"] if most == "MAX_FEATURES" else max(len(tree["nodes"]) for tree in FOREST["trees"])
+    monkeypatch.setattr(treelite, most, number)
+    assert read_treelite(FOREST).trees
+    monkeypatch.setattr(treelite, most, number - 1)
+    with pytest.raises(ReconError, match=r"has 3 features|has no list of nodes"):
+        read_treelite(FOREST)
+
+
+def test_figures_at_their_ends():
+    assert [_node_rows(n, "p") for n in (0, (1 << 53) - 1)] == [0, (1 << 53) - 1]
+    node = {"node_type": "numerical_test_node", "comparison_op": "<", "threshold": 0.0}
+    assert _threshold(node, False, "p") == -5e-324
+    assert _threshold(node, True, "p") == np.nextafter(np.float32(0), np.float32(-1))
+    with pytest.raises(ReconError, match="has the threshold nan"):
+        _threshold(node | {"threshold": float("nan")}, False, "p")
