@@ -39,8 +39,8 @@ def _case(tmp_path: Path, **knows: Any) -> tuple[str, str]:
 
 
 def test_random_knowledge_against_brute_force(tmp_path: Path) -> None:
-    """Worlds, entropies, least, most, shares, people and certificates of 24 random cases are those of brute force."""
-    assert [found for seed in range(24) if (found := compare(make(seed), str(tmp_path)))] == []
+    """Worlds, entropies, least, most, shares, people and certificates of ten random cases are those of brute force."""
+    assert [found for seed in range(10) if (found := compare(make(seed), str(tmp_path)))] == []
 
 
 @pytest.mark.long

@@ -129,7 +129,7 @@ def test_every_row_is_told_as_brute_force_tells_it(batch, models):
 @pytest.mark.parametrize("batch", batches(1, 6))
 def test_tables_and_rule_sets_pin_down_who_is_in_every_world(batch):
     pinned = told = 0
-    for _, release, truth in coupled("exposed rows", batch, 40):
+    for _, release, truth in coupled("exposed rows", batch, 20):
         found = persons(encoded(release), table(release, truth))
         if not truth:
             assert found["most_exposed"] == []
@@ -151,7 +151,7 @@ def test_tables_and_rule_sets_pin_down_who_is_in_every_world(batch):
 @pytest.mark.parametrize("batch", batches(1, 4))
 def test_groups_are_those_of_a_plain_groupby(batch):
     rng, tried = random.Random(f"groups {batch}"), 0
-    for _ in range(60):
+    for _ in range(25):
         release, truth = oracle.random_release(rng)
         if not truth:
             continue

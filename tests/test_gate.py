@@ -157,6 +157,7 @@ def test_the_policy_of_the_example_names_every_source():
     assert all(one.source for one in policy.thresholds)
 
 
+@pytest.mark.slow
 def test_the_gate_fails_the_build_on_the_leaky_model(project, run):
     folder, _ = project
     assert run["gate", "Check the policy"].returncode == 0

@@ -235,7 +235,7 @@ def demo():
     ).stdout
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run(example, capsys, monkeypatch):
     """All in this process but the demo, which people run as it stands: imports are most of what examples cost."""

@@ -776,6 +776,7 @@ def readable():
             yield file, draft
 
 
+@pytest.mark.slow
 def test_whatever_is_read_is_inspected():
     counted = dict.fromkeys(("exact", "bag", "size", "distinct"))
     seen = 0

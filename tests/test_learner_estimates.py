@@ -189,6 +189,7 @@ def test_the_first_of_two_equal_splits_of_a_column_wins():
     state["values"] = state["values"][[0, 2, 1]]
     for field in ("n_node_samples", "weighted_n_node_samples", "impurity"):
         state["nodes"][field] = state["nodes"][field][[0, 2, 1]]
+    state["nodes"]["missing_go_to_left"][0] = 1  # where more rows go
     model.tree_.__setstate__(state)
     release, learner = release_of(domain, model)
     assert not _could_grow(grown_of(release, release.models[0], learner), np.array(rows), ones)

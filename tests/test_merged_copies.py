@@ -211,6 +211,7 @@ def test_node_tables_of_older_versions_without_a_field_are_copied(tmp_path: Path
     for name in fields:
         older[name] = nodes[name]
     copies._set_state(thing, {"nodes": older})
+    stored.root.state["_sklearn_version"] = "1.2.2"
     path = saved(tmp_path, write_pickle(stored.root, 4))
     _, found, made = copied(path, domain(x, y), 10)
     again = open_stored(made.content)

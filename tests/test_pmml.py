@@ -510,7 +510,7 @@ NESTED = '<CompoundPredicate booleanOperator="and">' * 22 + "<True/>" + "</Compo
         (GOOD, "<True/>", "<True/><EmbeddedModel/>", "Node 0 holds a model of its own, which is not read"),
         (GOOD, 'recordCount="18"', 'recordCount="18" defaultChild="7"', "the default child '7' is none of its"),
         (GOOD, 'field="x"', 'field="z"', "Node 1: the field 'z' is not declared"),
-        (GOOD, 'field="x" ', "", "Node 1: the field 'None' is not declared"),
+        (GOOD, 'field="x" ', "", "Node 1: the field '' is not declared"),
         (GOOD, "lessOrEqual", "about", "Node 1: 'about' is not an operator"),
         (GOOD, 'operator="lessOrEqual"', "", "Node 1: 'None' is not an operator"),
         (GOOD, 'value="1"/><Score', "/><Score", "Node 1: a value is missing"),

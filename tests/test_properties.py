@@ -147,7 +147,7 @@ def test_one_more_model_never_adds_a_world(seed, convention):
         assert count(fewer, convention) >= all_of_it
 
 
-@examples(40)
+@examples(15)
 @given(SEEDS, st.sampled_from(["ordered", "multiset"]))
 def test_a_figure_that_is_forgotten_never_removes_a_world(seed, convention):
     release, truth = oracle_coupled.random_coupled(random.Random(seed), ["table", "rule_set"])

@@ -753,7 +753,7 @@ def frames_of_codes(draw):
     return made, lines
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(frames_of_codes())
 def test_a_cross_table_of_any_frame_is_read_as_what_it_counts(tmp_path_factory, drawn):
     frame, lines = drawn
