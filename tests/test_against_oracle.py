@@ -188,8 +188,7 @@ def test_rows_in_an_interval(batch):
     assert done >= 3
 
 
-@pytest.mark.slow
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_samples_are_uniform(convention):
     rng = random.Random(7)

@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[1]
 TWO = str(ROOT / "examples" / "releases" / "two_trees.json")
 KINDS = ("regions", "propagation", "farkas", "branching", "drat")
 CONTRADICTIONS = 500
-MUTATIONS, MUTATIONS_SLOW = 2_000, 10_000
+MUTATIONS, MUTATIONS_SLOW = 1_000, 10_000
 PARTS = 4  # of the fuzzing, so that a failure names its part
 
 

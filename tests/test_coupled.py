@@ -150,7 +150,7 @@ def test_contradictions_have_no_world(batch):
             recon.certify(got, [{}])
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(0, 1)
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_samples_are_uniform(convention):
     """Pearson's χ² over all worlds of twelve releases; one in a million would exceed the bound."""

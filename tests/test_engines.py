@@ -747,7 +747,7 @@ def sensible_questions(one):
     return [q for q in QUESTIONS if sensible(one, q)]
 
 
-@pytest.mark.sampled(14, 40)
+@pytest.mark.sampled(14, 20)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("name", some(GOLDEN))
 def test_an_engine_refuses_or_is_right(name, module):
@@ -1023,7 +1023,7 @@ def test_a_limit_met_once_is_forgotten(tight, module):
 DRAWS = 150
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, 1)
 @pytest.mark.parametrize("module", ["closed_form", "histogram", "cpsat"])
 def test_samples_are_uniform(module):
     """Pearson's χ² over all datasets of the golden releases; one in a million would exceed the bound."""

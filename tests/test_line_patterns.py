@@ -56,6 +56,7 @@ MADE = {
     "recon.readers.formats.tables.column_roles": lambda m: [
         *((one["column"], "fullmatch") for one in dialects().words["named"]), (m.YEAR, "fullmatch"),
     ],
+    "recon.readers.formats.printed.printed_trees": lambda m: [(form, "fullmatch") for form, _ in m.KINDS_OF_VALUES],
     "recon.readers.formats.printed.console_tables": lambda m: [("(?m)" + one[0], "search") for one in m.REFUSED],
     "recon.readers.formats.tables.sections": lambda m: [
         *((one, "fullmatch") for one in (m.YEAR, m.YEAR_NAMES, m.SEX_NAMES)),

@@ -295,9 +295,7 @@ def test_a_running_job_is_ended_with_the_server(tmp_path):
 
 @pytest.mark.slow
 def test_earlier_releases_are_judged_together(served):
-    releases = ROOT / "examples" / "releases"
-    first, second = sorted(releases.glob("*.json"))[:2]
-    job = served.upload(("released", second.name, second.read_bytes()), ("earlier", first.name, first.read_bytes()))
+    job = served.upload(("released", "tree.json", TREE), ("earlier", "first.json", TREE))
     served.settled(job)
     served.post(f"jobs/{job}/audit", {"preset": "", "policy.most_pinned": "0"})
     assert served.settled(job)["state"] == "done", known(served.folder, job)
