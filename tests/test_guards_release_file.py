@@ -14,7 +14,7 @@ from encoders.models.models import PublishedFigure, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.readers.formats.release import writing
 from recon.readers.formats.release.parts import to_domain, to_exact, to_models, to_related, to_row_count, to_rows
-from recon.readers.formats.release.reading import parse, parse_adversary, related_of
+from recon.readers.formats.release.reading import parse, parse_adversary, related_of, strict_json
 from recon.readers.formats.release.schema import RowsPart
 from recon.readers.formats.release.writing import dump, figure, release_json
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -257,3 +257,9 @@ def test_numbers_of_a_file_are_read_up_to_their_limits(read, number, found):
             read(number, "here")
     else:
         assert read(number, "here") == found
+
+
+def test_the_key_that_stands_twice_is_named():
+    assert strict_json('{"a": 1, "b": [{"a": 2}]}') == {"a": 1, "b": [{"a": 2}]}
+    with pytest.raises(ReleaseError, match="the key 'b' stands twice in one object"):
+        strict_json('{"a": 1, "b": 2, "c": 3, "b": 4}')
