@@ -8,11 +8,9 @@ demo: .venv/base
 
 # In five minutes on two cores; `test-all` has the slow tests too (.ci/run, 25 minutes); `quick` is a tenth, in one.
 test: .venv/dev
-	@$(BIN)/python -m compileall -q -j 2 recon encoders solvers
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-all: .venv/dev
-	@$(BIN)/python -m compileall -q -j 2 recon encoders solvers
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long"
 
 quick: .venv/dev

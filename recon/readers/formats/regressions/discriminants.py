@@ -8,7 +8,8 @@ products less that of the means: an interval, of what rounding leaves, in which 
 lies.
 
 Rounding. Covariances of n rows with p columns, by singular values or by products, are off by less than
-`JOINED` (n + p + 16) u times Σ n L², with u half the last digit of 1 and L the largest size of each column's values.
+`JOINED` (n + p + 16) u times Σ n L², with u half the last digit of 1 and L the largest size of each column's values
+(of a column without values in the domain: n L^2 is twice what its squares sum to by the stored numbers).
 
 Source: scikit-learn 1.2 to 1.9, discriminant_analysis.py (`_class_cov`, `_solve_svd`), decomposition/_pca.py; MASS 7.3,
 R/lda.R, R/qda.R; Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed. 2002, section 20.1.
@@ -17,7 +18,6 @@ R/lda.R, R/qda.R; Higham, "Accuracy and Stability of Numerical Algorithms", 2nd 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -34,6 +34,7 @@ from recon.readers.formats.drafts.binding import Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
 from recon.readers.formats.regressions.least_squares import attribute_column
+from recon.readers.formats.sklearn.trees.settings import fitted_by
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.formats.statistics.column_figures import MeansDraft
 from recon.readers.formats.statistics.column_tables import (
@@ -138,7 +139,8 @@ class ScatterDraft(MeansDraft):
             if made is None or made.unit is None:
                 what = f"the covariances of '{feature.name[:60]}'"
                 yield UnusedPublication(what, why, labels=bool(scatter.where), about="columns")
-            columns.append(None if made is None or made.unit is None else made)
+                made = None
+            columns.append(made)
         sizes = [Fraction(0) if c is None else max(abs(c.ends[0]), abs(c.ends[1]), Fraction(1)) for c in columns]
         rows = sum(n for n, _ in scatter.groups)
         off = JOINED * (rows + len(columns) + 16) * scatter.unit * Fraction(scatter.condition)
@@ -260,8 +262,7 @@ def read(thing: Thing, form: str) -> Draft:
 
 def _fewer_rows(thing: Thing) -> int:
     """Return how many rows less than its own a class's covariance is over: none from scikit-learn 1.9 on, else one."""
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", str(thing.get("_sklearn_version", "")))
-    return 0 if found is not None and (int(found[1]), int(found[2])) >= (1, 9) else 1
+    return 0 if fitted_by(thing) >= (1, 9) else 1
 
 
 def _pooled(thing: Thing, size: int, _: int) -> tuple[tuple[Floats, ...], str]:

@@ -293,12 +293,12 @@ def _bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
         raise ReleaseError("has not one set of edges per column", place=f"{place}.bin_edges_")
     out, pushed = [], (0, 0) < fitted_by(thing) < UNPUSHED
     hints.floats = True
-    _edges_stated(thing, columns, [_edges_of(row, f"{place}.bin_edges_") for row in rows], hints, place)
+    every = [_edges_of(row, f"{place}.bin_edges_") for row in rows]
+    _edges_stated(thing, columns, every, hints, place)
     hints.reader_notes[
         "ranges of binned columns are those of the rows that the bins were made of (KBinsDiscretizer)"
     ] = None
-    for column, row in zip(columns, rows, strict=True):
-        edges = _edges_of(row, f"{place}.bin_edges_")
+    for column, edges in zip(columns, every, strict=True):
         binned = column.then(Binned(tuple(edges[1:-1]), pushed))
         hints.ranged(column, edges[0], edges[-1], _sample_size(thing))
         if encode == "ordinal":
